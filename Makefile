@@ -9,7 +9,12 @@ BIN    := $(VENV)/bin
 DEMO   := $(VENV)/.demo
 READY  := $(VENV)/.ready
 SPARK  := $(VENV)/.spark
+JAVA   := $(if $(JAVA_HOME),$(wildcard $(JAVA_HOME)/bin/java),$(shell command -v java))
 PIP    := -m pip --disable-pip-version-check --quiet install
+
+# One process after the others: Java is started once, and has both cores. Spark is half a gigabyte, so it is added for
+# these tests alone, and where there is Java to run it.
+ASK_SPARK = $(BIN)/python -m pytest -q -m "spark and not long" tests/engines
 
 .DEFAULT_GOAL := help
 .PHONY: help demo serve test lint types unit test-spark coverage test-long bench bench-accuracy docs lock clean
@@ -54,18 +59,25 @@ lint: $(READY)   ## style and formatting
 types: $(READY)  ## strict types
 	$(BIN)/mypy
 
-unit: $(READY)   ## the tests alone, without Spark
-	@echo "Left out: the tests of Spark, which is half a gigabyte and needs Java: make test-spark runs them."
-	$(BIN)/python -m pytest -q -n 2 -m "not long"
+unit: $(READY) $(if $(JAVA),$(SPARK))  ## the tests alone; those of Spark where there is Java
+	$(BIN)/python -m pytest -q -n 2 -m "not long and not spark"
+ifdef JAVA
+	$(ASK_SPARK)
+else
+	@echo "Skipped: the tests of Spark, which needs Java 17 (Debian: apt-get install openjdk-17-jre-headless). With it, make test runs them."
+endif
 
 test-spark: $(SPARK)  ## the tests of Spark alone, which is half a gigabyte and needs Java
-	$(BIN)/python -m pytest -q -m "not long" -k spark tests/engines
+	$(ASK_SPARK)
 
-coverage: $(READY)  ## which lines of src the tests run
-	$(BIN)/python -m pytest -q -n 2 -m "not long" --cov --cov-report=term
+coverage: $(READY) $(if $(JAVA),$(SPARK))  ## which lines of src the tests run
+	$(BIN)/python -m pytest -q -n 2 -m "not long and not spark" --cov --cov-report=
+	$(if $(JAVA),$(ASK_SPARK) --cov --cov-append --cov-report=)
+	$(BIN)/python -m coverage report
 
 test-long: $(SPARK) $(PEERS)/dp-accounting  ## the tests that take minutes, and the comparison with a peer
-	DISCREET_DP_ACCOUNTING=$(PEERS)/dp-accounting/bin/python $(BIN)/python -m pytest -q -n 2
+	DISCREET_DP_ACCOUNTING=$(PEERS)/dp-accounting/bin/python $(BIN)/python -m pytest -q -n 2 -m "not spark"
+	$(BIN)/python -m pytest -q -m spark tests/engines
 
 bench: $(READY) $(PEERS)/opendp $(PEERS)/dp-accounting $(PEERS)/ldp  ## speed against peers, each in its own environment
 	$(BIN)/python benchmarks/samplers.py --opendp $(PEERS)/opendp/bin/python
@@ -73,10 +85,14 @@ bench: $(READY) $(PEERS)/opendp $(PEERS)/dp-accounting $(PEERS)/ldp  ## speed ag
 	$(BIN)/python benchmarks/accounting.py --dp-accounting $(PEERS)/dp-accounting/bin/python
 	$(BIN)/python benchmarks/local.py --ldp $(PEERS)/ldp/bin/python
 	$(BIN)/python benchmarks/start.py
+	$(BIN)/python benchmarks/warm_questions.py
+	$(BIN)/python benchmarks/array_releases.py
+	$(BIN)/python benchmarks/many_groups.py
 	$(BIN)/python benchmarks/ledger.py
 	$(BIN)/python benchmarks/service.py
 	$(BIN)/python benchmarks/questions.py --opendp $(PEERS)/opendp/bin/python
 	$(BIN)/python -m benchmarks.breadth
+	$(BIN)/python -m benchmarks.csv_files
 
 ACCURACY_PEERS := $(addprefix $(PEERS)/,opendp tumult pipelinedp smartnoise diffprivlib)
 bench-accuracy: $(READY) $(ACCURACY_PEERS)  ## error at equal privacy against five peers and theory

@@ -1,9 +1,12 @@
 """How fast bounded questions run inside PostgreSQL, as ratios to the plain query in the same database in the same run.
 
-DISCREET_POSTGRES=postgresql://owner@host/database python benchmarks/engines.py                 # 5 million rows
-DISCREET_POSTGRES=... python benchmarks/engines.py --rows 1000000 --alone                        # no workers
+python -m benchmarks.engines                              # 5 million rows, a server of its own, as the tests start it
+python -m benchmarks.engines --rows 1000000 5000000 20000000 --times 1                # slopes; about 4 GB of disk
+DISCREET_POSTGRES=postgresql://owner@host/database python -m benchmarks.engines --alone                 # no workers
 
-The role must be allowed to make the schema ``discreet_benchmark``, which is dropped at the end.
+With a server of its own, in CPU seconds of all of its processes: every statement has a connection of its own, and a
+process counts when it has ended. Otherwise by the clock; then the role must be allowed to make the schema
+``discreet_benchmark``, which is dropped at the end. *Disk* is what a statement writes to temporary files.
 """
 # ruff: noqa: S608  # the statements are constants of this file
 
@@ -67,50 +70,89 @@ def make_data(connection: psycopg.Connection[tuple[object, ...]], rows: int) -> 
     connection.execute(f"VACUUM ANALYZE {SCHEMA}.events")
 
 
-def _fetch(connection: psycopg.Connection[tuple[object, ...]], sql: str) -> object:
-    return connection.execute(sql).fetchall()
+def open_server() -> tuple[str, Callable[[], float]]:
+    """The address of a server and how to read the seconds that were spent: CPU time where the server is our own."""
+    address = os.environ.get(ADDRESS)
+    if address is not None:
+        return address, time.perf_counter
+    from benchmarks.hostile_person import read_server_cpu
+    from tests.engines.postgres.loading import database
+
+    base = database()
+    address = base.started.address
+    os.environ[ADDRESS] = address
+    return address, read_server_cpu(base)
 
 
-def best_of(times: int, work: Callable[[], object]) -> float:
-    """The least time of several, in seconds."""
-    found = []
-    for _ in range(times):
-        started = time.perf_counter()
-        work()
-        found.append(time.perf_counter() - started)
-    return min(found)
+@dataclass(frozen=True)
+class Clock:
+    """Measures statements on a server, each on a connection of its own."""
+
+    address: str
+    read_seconds: Callable[[], float]
+    settings: tuple[str, ...]
+
+    def fetch(self, sql: str) -> object:
+        with psycopg.connect(self.address, autocommit=True) as connection:
+            for setting in self.settings:
+                connection.execute(f"SET {setting}")
+            return connection.execute(sql).fetchall()
+
+    def read_disk(self) -> int:
+        """Bytes of temporary files so far, of connections that have ended."""
+        query = "SELECT temp_bytes FROM pg_stat_database WHERE datname = current_database()"
+        with psycopg.connect(self.address, autocommit=True) as connection:
+            row = connection.execute(query).fetchone()
+        return 0 if row is None else int(row[0])
+
+    def measure(self, times: int, work: Callable[[], object]) -> tuple[float, float]:
+        """The least seconds of several turns, and the gigabytes through the disk of one."""
+        found, before = [], self.read_disk()
+        for _ in range(times):
+            started = self.read_seconds()
+            work()
+            found.append(self.read_seconds() - started)
+        return min(found), (self.read_disk() - before) / times / 1e9
+
+
+def measure_size(clock: Clock, engine: PostgresEngine, rows: int, times: int) -> None:
+    """Print one line for each form."""
+    plain, _ = clock.measure(times, partial(clock.fetch, PLAIN))
+    distinct, disk = clock.measure(times, partial(clock.fetch, DISTINCT))
+    print(f"{rows:,} rows, load {os.getloadavg()[0]:.1f}: plain {plain:.2f} s, ", end="")
+    print(f"with COUNT(DISTINCT) {distinct:.2f} s, disk {disk:.2f} GB")
+    for name, plan, base in (
+        ("row level", ROW_LEVEL, plain),
+        ("max_rows", MAX_ROWS, distinct),
+        ("groups x rows", GROUPS_ROWS, distinct),
+    ):
+        own, disk = clock.measure(times, partial(engine.run, plan, salt=SALT))
+        print(f"{name:14} {own:6.2f} s  {own / base:5.2f} x  disk {disk:.2f} GB", flush=True)
 
 
 def main() -> None:
-    """Print one line for each form."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=5_000_000)
-    parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--rows", type=int, nargs="+", default=[5_000_000])
+    parser.add_argument("--times", type=int, default=2)
     parser.add_argument("--alone", action="store_true", help="no parallel workers, in plain queries and in ours")
     options = parser.parse_args()
-    address = os.environ[ADDRESS]
+    address, read_seconds = open_server()
     columns = {column.name: (column.type, ColumnFacts()) for column in (USER, REGION, AMOUNT)}
     table = TableFacts(name="events", columns=columns, unit=Unit("user_id"), limits=ContributionLimits())
     catalog = Catalog(tables={"events": table}, neighbours=Neighbours.ADD_REMOVE)
+    clock = Clock(address, read_seconds, ("jit = off", "work_mem = '64MB'"))
     with psycopg.connect(address, autocommit=True) as connection:
-        make_data(connection, options.rows)
-        connection.execute("SET jit = off")
-        connection.execute("SET work_mem = '64MB'")
         if options.alone:
             connection.execute("ALTER ROLE CURRENT_USER SET max_parallel_workers_per_gather = 0")
-            connection.execute("SET max_parallel_workers_per_gather = 0")
-        engine = PostgresEngine({"events": Source()}, catalog)
-        plain, distinct = (best_of(options.times, partial(_fetch, connection, sql)) for sql in (PLAIN, DISTINCT))
-        print(f"{options.rows:,} rows: plain {plain:.2f} s, with COUNT(DISTINCT) {distinct:.2f} s")
-        for name, plan, base in (
-            ("row level", ROW_LEVEL, plain),
-            ("max_rows", MAX_ROWS, distinct),
-            ("groups x rows", GROUPS_ROWS, distinct),
-        ):
-            own = best_of(options.times, partial(engine.run, plan, salt=SALT))
-            print(f"{name:14} {own:6.2f} s  {own / base:5.2f} x")
-        connection.execute("ALTER ROLE CURRENT_USER RESET max_parallel_workers_per_gather")
-        connection.execute(f"DROP SCHEMA {SCHEMA} CASCADE")
+    try:
+        for rows in options.rows:
+            with psycopg.connect(address, autocommit=True) as connection:
+                make_data(connection, rows)
+            measure_size(clock, PostgresEngine({"events": Source()}, catalog), rows, options.times)
+    finally:
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute("ALTER ROLE CURRENT_USER RESET max_parallel_workers_per_gather")
+            connection.execute(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")
 
 
 if __name__ == "__main__":

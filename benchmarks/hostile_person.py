@@ -3,6 +3,7 @@
 python -m benchmarks.hostile_person                                     # 20,000 people with 20 visits and 5 labs each
 python -m benchmarks.hostile_person --people 2000 --sizes 1 101         # a quick look
 python -m benchmarks.hostile_person --engine postgres --people 5000     # a server of its own, as the tests start it
+python -m benchmarks.hostile_person --engine spark --sizes 10000 --runs 3        # needs Java and the extra spark
 python -m benchmarks.hostile_person --questions EXISTS --json
 
 The person has 1, T, T + 1, 10,000 or 100,000 rows in every table, where T is the cap of two joined tables. All of their
@@ -10,7 +11,8 @@ visits have the same number, which notes refer to. Reading that many rows costs 
 rows; the line "rows" shows that share. Goal: ratios below 2.
 
 CPU time is that of this process with DuckDB, and with PostgreSQL that of all processes of the server that have ended:
-every question has a connection of its own.
+every question has a connection of its own. With Spark it is that of Java, in which planning and compiling a statement
+take a good part.
 """
 
 # ruff: noqa: S608  # the statements are constants of this file
@@ -143,11 +145,8 @@ def open_duckdb(tables: Mapping[str, pa.Table], catalog: Catalog) -> Engine:
     return DuckDBEngine(tables, catalog, threads=1)
 
 
-def use_postgres() -> EngineUnderLoad:
-    """A server of its own. Nothing works in it but questions, so that what its ended processes took is theirs."""
-    from tests.engines.postgres.loading import database, open_loaded
-
-    base = database()
+def read_server_cpu(base: Any) -> Callable[[], float]:
+    """How to read the CPU seconds of a server of the tests: those of all of its processes that have ended."""
     base.execute("ALTER SYSTEM SET autovacuum = off", "SELECT pg_reload_conf()")
     postmaster = int((base.started.data / "postmaster.pid").read_text().split()[0])
     ticks = os.sysconf("SC_CLK_TCK")
@@ -162,6 +161,16 @@ def use_postgres() -> EngineUnderLoad:
         fields = Path(f"/proc/{postmaster}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[13]) + int(fields[14])) / ticks
 
+    return read_seconds
+
+
+def use_postgres() -> EngineUnderLoad:
+    """A server of its own. Nothing works in it but questions, so that what its ended processes took is theirs."""
+    from tests.engines.postgres.loading import database, open_loaded
+
+    base = database()
+    read_seconds = read_server_cpu(base)
+
     def open_analysed(tables: Mapping[str, pa.Table], catalog: Catalog) -> Engine:
         engine = open_loaded(tables, catalog)
         base.execute("ANALYZE")
@@ -170,9 +179,28 @@ def use_postgres() -> EngineUnderLoad:
     return EngineUnderLoad(open_analysed, read_seconds)
 
 
+def use_spark() -> EngineUnderLoad:
+    """One Java on two cores, with its compilers on, as a user would start it; its time is that of its process."""
+    from benchmarks.spark import read_cpu
+    from tests.engines.spark.loading import LoadedSpark
+
+    from discreet.engines.spark.session import import_pyspark_sql, start_java
+
+    builder = import_pyspark_sql().SparkSession.builder.appName("hostile person").master("local[2]")
+    told = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
+    near = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.memory": "4g"}
+    for name, value in (told | near).items():
+        builder = builder.config(name, value)
+    session = start_java(builder)
+    return EngineUnderLoad(
+        lambda tables, catalog: LoadedSpark(tables, catalog, session=session), lambda: read_cpu(session)
+    )
+
+
 ENGINES: Mapping[str, Callable[[], EngineUnderLoad]] = {
     "duckdb": lambda: EngineUnderLoad(open_duckdb, time.process_time),
     "postgres": use_postgres,
+    "spark": use_spark,
 }
 
 

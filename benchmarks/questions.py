@@ -2,7 +2,7 @@
 
 python benchmarks/questions.py                     # 20 million rows of 1 million users in 50 regions
 python benchmarks/questions.py --rows 2000000      # a quick look
-python benchmarks/questions.py --scaling           # also five times the rows: memory flat, time linear
+python benchmarks/questions.py --slopes            # nothing but 1, 10 and 100 million rows: memory flat, time linear
 python benchmarks/questions.py --cpu               # CPU seconds of all threads, for a machine that others use, too
 python benchmarks/questions.py --opendp .venvs/opendp/bin/python
 """
@@ -154,10 +154,13 @@ def ask_opendp(python: str, path: Path) -> float | None:
     return float(found.stdout)
 
 
-def scaling(folder: Path, rows: int, threads: int) -> dict[str, dict[str, float]]:
-    """Seconds and peak memory of a cold user-level question at two sizes, each in a process of its own."""
+SIZES = (1_000_000, 10_000_000, 100_000_000)
+
+
+def measure_slopes(folder: Path, threads: int) -> dict[str, dict[str, float]]:
+    """Seconds and peak memory of cold user-level questions at three sizes, each in a process of its own."""
     found = {}
-    for size in (rows, 5 * rows):
+    for size in SIZES:
         path = make_data(folder, size)
         command = [sys.executable, __file__, "--one", str(path), "--threads", str(threads)]
         found[f"{size:,} rows"] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
@@ -165,10 +168,15 @@ def scaling(folder: Path, rows: int, threads: int) -> dict[str, dict[str, float]
 
 
 def one(path: Path, threads: int) -> dict[str, float]:
-    engine = an_engine(path, threads)
-    seconds = best(1, ours=lambda: engine.run(USER_LEVEL, salt=SALT))["ours"]
+    engine, found = an_engine(path, threads), dict[str, float]()
+    for name, bounded in (("row level", ROW_LEVEL), ("max_rows", MAX_ROWS), ("groups x rows", USER_LEVEL)):
+        started, before = time.perf_counter(), time.process_time()
+        engine.run(bounded, salt=SALT)
+        found[f"{name}, s"] = time.perf_counter() - started
+        found[f"{name}, CPU s"] = time.process_time() - before
+        found[f"{name}, GB so far"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     engine.close()
-    return {"seconds": seconds, "peak GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}
+    return found
 
 
 def ratios(seconds: dict[str, float]) -> dict[str, tuple[float, float]]:
@@ -192,7 +200,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "discreet-benchmarks")
     parser.add_argument("--opendp", help="a Python with OpenDP and Polars, for comparison")
     parser.add_argument("--cpu", action="store_true", help="CPU seconds of all threads instead of the clock")
-    parser.add_argument("--scaling", action="store_true", help="also five times the rows")
+    parser.add_argument("--slopes", action="store_true", help="1, 10 and 100 million rows and nothing else")
     parser.add_argument("--json", action="store_true", help="print JSON only")
     parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -200,6 +208,9 @@ def main() -> None:
         print(json.dumps(one(options.one, options.threads)))
         return
     options.cache.mkdir(parents=True, exist_ok=True)
+    if options.slopes:
+        print(json.dumps(measure_slopes(options.cache, options.threads), indent=2))
+        return
     path = make_data(options.cache, options.rows)
     clock = time.process_time if options.cpu else time.perf_counter
     seconds = measure(path, options.repeats, options.threads, clock)
@@ -209,8 +220,6 @@ def main() -> None:
         seconds["OpenDP, user level"] = theirs
         faster = theirs / seconds["user level, prepared"]
         result["ratios"]["OpenDP / user level, prepared"] = {"measured": faster, "goal": 6.0}
-    if options.scaling:
-        result["scaling"] = scaling(options.cache, options.rows, options.threads)
     print(json.dumps(result, indent=2) if options.json else table(result))
 
 
@@ -219,8 +228,6 @@ def table(result: dict[str, Any]) -> str:
     lines += [f"  {name:<48}{value:8.3f} s" for name, value in result["seconds"].items()]
     lines += ["", f"  {'ratio':<48}{'measured':>10}{'goal':>8}"]
     lines += [f"  {name:<48}{r['measured']:10.2f}{r['goal']:8.1f}" for name, r in result["ratios"].items()]
-    for size, values in result.get("scaling", {}).items():
-        lines.append(f"  cold, {size:<42}{values['seconds']:8.2f} s{values['peak GB']:8.2f} GB at most")
     return "\n".join(lines)
 
 

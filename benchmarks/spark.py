@@ -82,9 +82,20 @@ def measure(spark: Any, times: int, work: Callable[[], object]) -> Cost:
     return min(found, key=lambda cost: cost.cpu)
 
 
+def find_java(spark: Any) -> Path:
+    """Where this machine tells about the process of Java."""
+    return Path(f"/proc/{spark._jvm.java.lang.ProcessHandle.current().pid()}")  # noqa: SLF001
+
+
+def read_memory(spark: Any) -> float:
+    """The most GiB of memory that Java has held so far; its heap is bounded by ``spark.driver.memory``."""
+    lines = (find_java(spark) / "status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) / 2**20
+
+
 def read_cpu(spark: Any) -> float:
     """Seconds of the processor that Java has used, on this machine."""
-    fields = Path(f"/proc/{spark._jvm.java.lang.ProcessHandle.current().pid()}/stat").read_text()  # noqa: SLF001
+    fields = (find_java(spark) / "stat").read_text()
     user, system = map(int, fields.rpartition(")")[2].split()[11:13])
     return (user + system) / os.sysconf("SC_CLK_TCK")
 
@@ -119,6 +130,7 @@ def compare(spark: Any, rows: int, times: int, path: Path) -> None:
         own = measure(spark, times, partial(engine.run, plan, salt=SALT))
         ratio = f"{own.cpu / base.cpu:5.2f} x {'plain' if base is plain else 'COUNT(DISTINCT)'}"
         print(f"  {name:16} {own.cpu:7.2f} s {own.clock:7.2f} s {own.shuffled / 2**20:9.1f} MiB  {ratio}", flush=True)
+    print(f"  at most {read_memory(spark):.2f} GiB in Java; load average {os.getloadavg()[0]:.1f}", flush=True)
     engine.close()
 
 

@@ -90,3 +90,13 @@ def test_answers_say_what_their_intervals_cover() -> None:
         "SELECT COUNT(*) AS n FROM visits", epsilon=1
     )
     assert alone.to_dict()["limits"] == [] and "limit  " not in str(alone)
+
+
+def test_answers_of_older_records_are_read() -> None:
+    """They have a value and both ends for each row."""
+    cells = {"n": [[5, 3, 7], [6, 4, 8]], "day": [["2030-01-02", None, None], [None, None, None]]}
+    kinds = {"n": "integer", "day": "date"}
+    record = [{"name": name, "type": kinds[name], "measured": name == "n", "cells": cells[name]} for name in cells]
+    rows = read_rows({"columns": record})
+    assert [tuple(cell.value for cell in row) for row in rows.rows] == [(5, dt.date(2030, 1, 2)), (6, None)]
+    assert rows.columns[0].lows == (3, 4) and rows.columns[1].lows is None

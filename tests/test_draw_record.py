@@ -43,7 +43,15 @@ def test_a_draw_comes_back_whole() -> None:
     cells = (np.array([30]), np.array([4]))
     drawn = draw(release, Groups(keys=(("A",),), values=((4,),), spreads=((cells,),)), source=SeededForTestsOnly(1))
     plan = Plan((release,))
-    ((again,),) = load_draws(json.loads(json.dumps(dump_draws(((drawn,),)))), [plan])
+    ((again,),) = load_draws(json.loads(json.dumps(dump_draws(((drawn,),), [plan]))), [plan])
     assert again.keys == drawn.keys and again.chosen == drawn.chosen and again.ends == drawn.ends
     assert drawn.ends
     assert {p: v.tolist() for p, v in again.measures.items()} == {p: v.tolist() for p, v in drawn.measures.items()}
+
+
+def test_draws_of_older_records_are_read() -> None:
+    """They list every key and have a text for each integer."""
+    release = priced(ask(COUNT, keys=("ward",)), PURE, epsilon=1)
+    old = {"plans": [[{"keys": [["A"], ["B"]], "measures": {"0": ["4", str(2**70)]}, "chosen": {}}]]}
+    ((drawn,),) = load_draws(old, [Plan((release,))])
+    assert drawn.keys == (("A",), ("B",)) and drawn.measures[0].tolist() == [4, 2**70]

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from discreet.answer_rows import Rows
 from discreet.bounding.bound import bound, bound_all
 from discreet.bounding.contributions import unit_bits
-from discreet.bounding.recipes import AggregateRecipe
 from discreet.engines.engine import Groups
 from discreet.entropy import SeededForTestsOnly
 from discreet.exact import Integers
-from discreet.finish import Rows, compute_statistic, finish
+from discreet.finish import finish
 from discreet.offer import Offer
 from discreet.plan.catalog import ContributionLimits
 from discreet.plan.functions import make_call, make_literal
@@ -94,30 +94,6 @@ def test_nulls_come_first_where_that_is_said() -> None:
         assert values(rows, 0) == ["B", *values(plain, 0)[:-1]]
 
 
-@pytest.mark.parametrize(
-    ("kind", "expected"),
-    [
-        (Statistic.SUM, 10 * 4 + 2 * 3.0),
-        (Statistic.MEAN, 10 + 2 * 0.75),
-        (Statistic.VARIANCE, 4 * (9 / 4 - 0.75**2)),
-        (Statistic.STDDEV, 2 * (9 / 4 - 0.75**2) ** 0.5),
-    ],
-)
-def test_statistics_follow_from_integers(kind: Statistic, expected: float) -> None:
-    """Four values with three steps in all, of size 2, from 10; nine squared steps."""
-    estimate = AggregateRecipe(kind, 0, 1, 2, Fraction(10), Fraction(2), Fraction(0), Fraction(100))
-    measures = {0: np.array([4]), 1: np.array([3]), 2: np.array([9])}
-    assert compute_statistic(estimate, measures) == pytest.approx([expected])
-
-
-def test_impossible_values_are_held_to_the_possible() -> None:
-    """A noisy mean stays within the bounds, a noisy variance at or above zero, and nothing is divided by nothing."""
-    mean = AggregateRecipe(Statistic.MEAN, 0, 1, None, Fraction(50), Fraction(1), Fraction(0), Fraction(100))
-    assert compute_statistic(mean, {0: np.array([1, 0, -3]), 1: np.array([999, 5, 5])}) == [100.0, None, None]
-    variance = AggregateRecipe(Statistic.VARIANCE, 0, 1, 2, Fraction(50), Fraction(1), Fraction(0), Fraction(100))
-    assert compute_statistic(variance, {0: np.array([2]), 1: np.array([9]), 2: np.array([-4])}) == [0.0]
-
-
 def test_intervals_of_counts_are_exact_and_symmetric() -> None:
     """The half-width is the noise's own bound at the level."""
     release = priced(BY_WARD, epsilon=1)
@@ -181,7 +157,7 @@ def test_intervals_of_many_groups_cover(kind: Statistic, size: int, monkeypatch:
     noisy = NoisyGroups(tuple((f"{i}",) for i in range(count)), {at: exact[at] + noise[at] for at in noise})
     target, widths = ages.mean() if kind is Statistic.MEAN else ages.var(), []
     for many in (1, 10**9):
-        monkeypatch.setattr("discreet.finish._MANY_GROUPS", many)
+        monkeypatch.setattr("discreet.noise_intervals._MANY_GROUPS", many)
         cells = [row[1] for row in finish(Plan((release,)), [noisy], source=source).rows]
         ends = np.array([(cell.low, cell.high) for cell in cells], dtype=np.float64)
         held = float(np.mean((ends[:, 0] <= target) & (target <= ends[:, 1])))

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
+from discreet.answer_rows import Cell, Rows, make_rows
 from discreet.cli.answer_printing import print_answer
-from discreet.finish import Cell, Rows
 from discreet.picture import (
     answer_to_html,
     draw_chart,
@@ -30,7 +30,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 def rows_of(*values: tuple[Value, Value, Value, Value]) -> Rows:
     """Rows of a text key and a number with its interval."""
     made = tuple((Cell(key), Cell(value, low, high)) for key, value, low, high in values)
-    return Rows(("ward", "n"), (Type.TEXT, Type.REAL), (False, True), made)
+    return make_rows(("ward", "n"), (Type.TEXT, Type.REAL), (False, True), made)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_midnights_are_days() -> None:
     """Where all of a column are; one noon among them keeps the hours of all."""
     midnight, noon = (dt.datetime(2024, 1, 1, hour) for hour in (0, 12))  # noqa: DTZ001  # data without a zone
     for moments, shown in (([midnight, None], ["2024-01-01", "NULL"]), ([midnight, noon], [str(midnight), str(noon)])):
-        rows = Rows(
+        rows = make_rows(
             ("at", "n"), (Type.TIMESTAMP, Type.INTEGER), (False, True), tuple((Cell(m), Cell(1, 0, 2)) for m in moments)
         )
         assert [line.split("  ")[0] for line in format_table(rows, 10, "95%")[2:]] == shown
@@ -108,5 +108,5 @@ def test_charts_have_a_bar_and_an_interval_for_each_row() -> None:
 def test_one_bar_is_no_chart() -> None:
     """Neither is a table without numbers, nor one in which all numbers are zero without a scale."""
     assert draw_chart(rows_of(("a", 1, 0, 2)), 10) == ""
-    assert draw_chart(Rows(("ward",), (Type.TEXT,), (False,), ((Cell("a"),), (Cell("b"),))), 10) == ""
+    assert draw_chart(make_rows(("ward",), (Type.TEXT,), (False,), ((Cell("a"),), (Cell("b"),))), 10) == ""
     assert "NaN" not in draw_chart(rows_of(("a", 0, 0, 0), ("b", 0, 0, 0)), 10)

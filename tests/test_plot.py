@@ -12,8 +12,8 @@ import pytest
 from matplotlib import pyplot
 from matplotlib.container import BarContainer, ErrorbarContainer
 
+from discreet.answer_rows import Cell, Rows, make_rows
 from discreet.errors import ParameterError, UsageError
-from discreet.finish import Cell, Rows
 from discreet.plan.types import Type, Value
 from discreet.plot import MAX_BARS, plot_rows
 from tests.worlds.visits import BY_WARD, curator
@@ -31,7 +31,7 @@ def rows_of(kinds: list[Type], *values: tuple[Value, ...]) -> Rows:
     """Rows of keys and a count n with an interval of five to each side."""
     made = tuple((*map(Cell, row[:-1]), _count(row[-1])) for row in values)
     names = (*[f"k{i}" for i in range(len(kinds))], "n")
-    return Rows(names, (*kinds, Type.INTEGER), (*[False] * len(kinds), True), made)
+    return make_rows(names, (*kinds, Type.INTEGER), (*[False] * len(kinds), True), made)
 
 
 def _count(value: Value) -> Cell:
@@ -90,7 +90,7 @@ def test_the_column_is_chosen_by_name() -> None:
     with pytest.raises(ParameterError, match="Use one of: n, age"):
         answer.plot("ward")
     with pytest.raises(UsageError, match="nothing to plot"):
-        plot_rows(Rows(("k",), (Type.TEXT,), (False,), ((Cell("a"),),)), "95%")
+        plot_rows(make_rows(("k",), (Type.TEXT,), (False,), ((Cell("a"),),)), "95%")
 
 
 def test_one_number_and_three_keys_are_charts() -> None:

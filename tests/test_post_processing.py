@@ -16,9 +16,9 @@ import discreet
 from discreet import Budget
 from discreet.accounting.account import compose
 from discreet.answer import Answer
+from discreet.answer_rows import Cell, make_rows
 from discreet.curator import Curator
 from discreet.errors import BudgetExceeded, DiscreetError, ParameterError, QuestionError, UsageError
-from discreet.finish import Cell, Rows
 from discreet.frontends import read_sql
 from discreet.frontends.outer.row_counts import MAX_ROWS, count_rows
 from discreet.plan.relations import Values
@@ -89,7 +89,8 @@ def exact_answer(asked: Answer, text: str) -> Answer:
     connection.register("visits", VISITS)
     rows = connection.execute(text).fetchall()
     cells = tuple(tuple(Cell(value, value, value) for value in row) for row in rows)
-    return replace(asked, rows=replace(asked.rows, rows=cells))
+    table = asked.rows
+    return replace(asked, rows=make_rows(table.names, table.types, table.measured, cells))
 
 
 def comparable(rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
@@ -287,7 +288,7 @@ def test_groups_from_data_are_counted_after_they_are_named() -> None:
     assert isinstance(found, read_sql.ReleasedComputation)
     assert count_groups(found.questions[0].question, holder.catalog) is None
     check_computation(found, holder._engine.read_public, [None])  # where public tables are
-    many = Rows(("town",), (Type.TEXT,), (False,), ((Cell("x", None, None),),) * (MAX_ROWS + 1))
+    many = make_rows(("town",), (Type.TEXT,), (False,), ((Cell("x", None, None),),) * (MAX_ROWS + 1))
     asked = holder.ask("SELECT COUNT(*) AS n FROM visits", epsilon=1)
     with pytest.raises(UsageError, match="on record"):
         compute(found, [replace(asked, rows=many)], holder._engine.read_public)

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import discreet
+from discreet.answer_rows import Cell, make_rows
 from discreet.errors import DiscreetError, UsageError
-from discreet.finish import Cell, Rows
 from discreet.plan.types import Type
 from discreet.public_tables import MAX_ROWS, read_public_values
 from tests.cli.commands import Run
@@ -60,7 +60,7 @@ def test_tables_that_cannot_be_used_are_refused(name: str, table: Any, words: st
 
 def test_half_a_character_is_refused() -> None:
     """Half of a pair of code units is text to Python and to nobody else."""
-    half = Rows(("ward",), (Type.TEXT,), (False,), ((Cell("\ud800"),),))
+    half = make_rows(("ward",), (Type.TEXT,), (False,), ((Cell("\ud800"),),))
     answer = replace(curator().ask("SELECT COUNT(*) AS n FROM visits", epsilon=1), rows=half)
     with pytest.raises(UsageError, match="not Unicode"):
         read_public_values({"half": answer})

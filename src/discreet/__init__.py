@@ -94,7 +94,7 @@ _LATE = {
     "curate": ("discreet.opening", "curate"),
     "load_ipython_extension": ("discreet.magic", "load_ipython_extension"),
     "open": ("discreet.opening", "open_codebook"),
-    "publish": ("discreet.publish.publication", "publish"),
+    "publish": ("discreet.publish", ""),  # the package itself, which can be called and has preview, verify and others
     **{name: ("discreet.frontends.chain.operands", name) for name in ("col", "lit", "when")},
     **{name: ("discreet.frontends.chain.aggregates", f"{name}_") for name in ("max", "min", "sum")},
     **{name: ("discreet.frontends.chain.aggregates", name) for name in _AGGREGATES},
@@ -105,7 +105,7 @@ def __getattr__(name: str) -> Any:
     if name not in _LATE:
         raise AttributeError(f"module 'discreet' has no attribute {name!r}")
     module, member = _LATE[name]
-    return getattr(import_module(module), member)
+    return getattr(import_module(module), member) if member else import_module(module)
 
 
 def __dir__() -> list[str]:

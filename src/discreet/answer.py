@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from discreet.draw_record import from_plain, to_plain
+from discreet.answer_rows import CellColumn, Rows, list_columns, make_column
+from discreet.draw_record import dump_values, load_values
 from discreet.errors import UsageError
-from discreet.finish import Cell, Rows, list_columns
 from discreet.late_dataclass import dataclass
 from discreet.picture import answer_to_html, format_table
 from discreet.plan.arrow import load_arrow_types
@@ -57,10 +57,8 @@ class Answer:
     def columns(self) -> list[tuple[str, Type, list[Value]]]:
         """Names, types and values, with the ends of intervals beside their columns."""
         values: list[list[Value]] = []
-        for cells, measured in zip(_transpose(self.rows), self.rows.measured):
-            values.append([cell.value for cell in cells])
-            if measured:
-                values += [[cell.low for cell in cells], [cell.high for cell in cells]]
+        for column, measured in zip(self.rows.columns, self.rows.measured):
+            values += map(list, (column.values, *column.ends) if measured else (column.values,))
         columns = list_columns(self.rows.names, self.rows.types, self.rows.measured)
         return [(name, kind, column) for (name, kind), column in zip(columns, values)]
 
@@ -164,9 +162,9 @@ class Answer:
         """The answer as plain JSON values, for the ledger."""
         return {
             "columns": [
-                {"name": name, "type": str(kind), "measured": measured, "cells": cells}
-                for (name, kind, measured), cells in zip(
-                    zip(self.rows.names, self.rows.types, self.rows.measured), _dump(self.rows)
+                {"name": name, "type": str(kind), "measured": measured, **_dump_column(column, kind)}
+                for name, kind, measured, column in zip(
+                    self.rows.names, self.rows.types, self.rows.measured, self.rows.columns
                 )
             ],
             "receipt": dict(self.receipt),
@@ -183,25 +181,28 @@ def read_rows(record: Mapping[str, Any]) -> Rows:
     """The rows that an answer's record holds."""
     columns = record["columns"]
     kinds = tuple(Type(column["type"]) for column in columns)
-    loaded = [[_load_cell(cell, kind) for cell in column["cells"]] for column, kind in zip(columns, kinds)]
+    loaded = tuple(_load_column(column, kind) for column, kind in zip(columns, kinds))
     return Rows(
         tuple(column["name"] for column in columns),
         kinds,
         tuple(column["measured"] for column in columns),
-        tuple(zip(*loaded)),
+        loaded,
     )
 
 
-def _dump(rows: Rows) -> list[list[list[Any]]]:
-    return [
-        [[to_plain(cell.value), to_plain(cell.low), to_plain(cell.high)] for cell in column]
-        for column in _transpose(rows)
-    ]
+# The parts of a column on record. Those that it does not have are left out.
+_PARTS = ("values", "lows", "highs")
 
 
-def _transpose(rows: Rows) -> list[list[Cell]]:
-    return [[row[i] for row in rows.rows] for i in range(len(rows.names))]
+def _dump_column(column: CellColumn, kind: Type) -> dict[str, list[Any]]:
+    parts = ((part, getattr(column, part)) for part in _PARTS)
+    return {part: dump_values(values, kind) for part, values in parts if values is not None}
 
 
-def _load_cell(cell: list[Any], kind: Type) -> Cell:
-    return Cell(*(from_plain(value, kind) for value in cell))
+def _load_column(record: Mapping[str, Any], kind: Type) -> CellColumn:
+    """A column on record; older records have a value and both ends for each row."""
+    if "cells" in record:
+        parts = zip(*record["cells"]) if record["cells"] else ((), (), ())
+        return make_column(*(load_values(part, kind) for part in parts))
+    lows, highs = (load_values(record[part], kind) if part in record else None for part in _PARTS[1:])
+    return CellColumn(load_values(record["values"], kind), lows, highs)

@@ -138,7 +138,7 @@ def _finish(
     replayed: bool = False,
 ) -> Answer:
     return Answer(
-        rows=finish(plan, drawn, source=_make_simulation(drawn)),
+        rows=finish(plan, drawn, source=_make_simulation(drawn, plan)),
         spent=plan.loss,
         remaining=remaining,
         receipt=receipt,
@@ -160,9 +160,9 @@ def read_answer(record: Record, remaining: str) -> Answer:
     )
 
 
-def _make_simulation(drawn: Sequence[NoisyGroups]) -> SimulationSource:
+def _make_simulation(drawn: Sequence[NoisyGroups], plan: Plan) -> SimulationSource:
     """The bits from which intervals are simulated: those of the draw, so that equal questions have equal ends."""
-    return SimulationSource(json.dumps(dump_draws((tuple(drawn),))).encode())
+    return SimulationSource(json.dumps(dump_draws((tuple(drawn),), [plan])).encode())
 
 
 def _describe_finish(plan: Plan) -> dict[str, Any]:

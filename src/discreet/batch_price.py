@@ -241,7 +241,7 @@ class _BatchPricer:
         paying = sum(not form.is_free for form in forms) or 1
         plan = Plan(tuple(part.make_release(amount / paying * (not part.bounded.is_free)) for part in parts))
         if not self.paid.is_small(amount, plan.loss):
-            self.paid.refuse_large()
+            self.paid.refuse_large(plan.loss)
         return plan
 
 

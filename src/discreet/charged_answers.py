@@ -84,7 +84,7 @@ class ChargedAnswers:
                 [describe_release(release, frame) for release, frame in zip(plan.releases, frames)]
                 for plan, frames in zip(quoted.plans, quoted.frames)
             ]
-            return draws, {**dump_draws(draws), "releases": described}
+            return draws, {**dump_draws(draws, quoted.plans), "releases": described}
 
         names = dict.fromkeys(frame for frames in quoted.frames for frame in frames)
         return DrawSteps(count, draw_all, lambda record: load_draws(record, quoted.plans), tuple(names))

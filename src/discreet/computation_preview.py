@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from discreet.accounting import cost_words
+from discreet.answer_rows import list_columns
 from discreet.errors import ParameterError
-from discreet.finish import find_measured, list_columns
 from discreet.frontends.outer.computation import OuterColumn, ReleasedComputation
 from discreet.html_tables import make_facts
 from discreet.late_dataclass import dataclass
+from discreet.noise_intervals import find_measured
 from discreet.offer import Offer
 from discreet.plan.types import Type
 from discreet.preview import FREE, ColumnPreview, Preview, describe_cost, format_columns, make_html

@@ -1,4 +1,4 @@
-"""Prices of releases: what an offer buys in μ², before anything is read, from every kind of budget that can pay."""
+"""Prices of releases: what an offer buys in μ², or in pure ε, before anything is read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def find_mu_squared(offer: Offer, terms: PriceTerms) -> Fraction:
     """The largest μ² that an offer pays for, rounded down; refused where the budget cannot pay for normal noise."""
     if terms.budget.notion == "pure":
         raise UsageError(
-            "A release is paid for in Gaussian noise, which a budget of pure ε cannot pay for. Declare a budget with ε "
+            "This is paid for in Gaussian noise, which a budget of pure ε cannot pay for. Declare a budget with ε "
             "and δ, ρ or μ. Nothing was charged."
         )
     paid = BudgetOffer(offer, terms.budget, terms.per_query, terms.left)
@@ -30,8 +30,20 @@ def find_mu_squared(offer: Offer, terms: PriceTerms) -> Fraction:
             raise BudgetExceeded("This offer buys no noise that fits what is left. Nothing was charged.")
     else:
         found = 2 * paid.to_amount()
-    if not paid.is_small(found / 2, compose(list_events(found / 2)).loss):
-        paid.refuse_large()
+    loss = compose(list_events(found / 2)).loss
+    if not paid.is_small(found / 2, loss):
+        paid.refuse_large(loss)
+    return found
+
+
+def find_epsilon(offer: Offer, terms: PriceTerms) -> Fraction:
+    """The ε that an offer pays for out of a budget of pure ε."""
+    paid = BudgetOffer(offer, terms.budget, terms.per_query, terms.left)
+    found = paid.to_amount()
+    event = events.Pure(epsilon=found, unit=terms.unit, neighbours=terms.neighbours)
+    loss = compose([event]).loss
+    if not paid.is_small(found, loss):
+        paid.refuse_large(loss)
     return found
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import NoReturn, Self, assert_never
 
 from discreet import parameters
-from discreet.accounting.cost_words import describe_share
+from discreet.accounting.cost_words import describe_cost, describe_share
 from discreet.accounting.currencies import SumCurrency
 from discreet.accounting.gdp import GaussianNotion, mu_for
 from discreet.accounting.spending_classes import ClassCurrency, SpendingClass, shorten_down
@@ -294,11 +294,12 @@ class BudgetOffer:
             return find_mu_squared(loss) <= self.most**2
         return amount <= self.most
 
-    def refuse_large(self) -> NoReturn:
-        """Refuse what is more than one question may cost."""
+    def refuse_large(self, loss: Loss) -> NoReturn:
+        """Refuse what is more than one question may cost, and say what it would cost: shares count otherwise."""
         raise BudgetExceeded(
-            f"One question may cost at most {self.budget.describe(self.most or Fraction(0))}, says the codebook "
-            "(per_query). Offer less, or accept a larger error. Nothing was charged."
+            f"One question may cost at most {self.budget.describe(self.most or Fraction(0))} by itself (per_query of "
+            f"the codebook or of the token), and this one would cost {describe_cost(self.budget, loss)}. Offer less, "
+            "or accept a larger error. Nothing was charged."
         )
 
     def key_delta(self) -> Fraction:

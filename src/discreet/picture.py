@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from discreet.finish import Cell, Rows
+from discreet.answer_rows import Cell, CellColumn, Rows
 from discreet.html_tables import make_facts, make_table
 from discreet.plan.types import Value
 
@@ -68,19 +68,17 @@ def show_cell(cell: Cell, *, measured: bool) -> str:
 
 def shorten_midnights(rows: Rows) -> Rows:
     """The same rows, in which timestamps are dates in columns that hold midnights alone."""
-    columns = list(zip(*rows.rows))
-    whole = [all(map(_is_midnight, column)) for column in columns] or [False] * len(rows.names)
-    made = tuple(tuple(_to_day(cell) if w else cell for cell, w in zip(row, whole)) for row in rows.rows)
-    return Rows(rows.names, rows.types, rows.measured, made)
+    return Rows(rows.names, rows.types, rows.measured, tuple(map(_shorten_column, rows.columns)))
 
 
-def _is_midnight(cell: Cell) -> bool:
-    value = cell.value
+def _shorten_column(column: CellColumn) -> CellColumn:
+    if not all(map(_is_midnight, column.values)):
+        return column
+    return CellColumn(tuple(value.date() if isinstance(value, dt.datetime) else None for value in column.values))
+
+
+def _is_midnight(value: Value) -> bool:
     return value is None or (isinstance(value, dt.datetime) and value.time() == dt.time())
-
-
-def _to_day(cell: Cell) -> Cell:
-    return Cell(cell.value.date()) if isinstance(cell.value, dt.datetime) else cell
 
 
 def count_digits(cell: Cell) -> int | None:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from discreet.answer_rows import Cell, Rows
 from discreet.errors import ParameterError, UsageError
-from discreet.finish import Cell, Rows
 from discreet.picture import label_of, shorten_midnights, show_cell, show_key
 from discreet.plan.types import Type, Value
 

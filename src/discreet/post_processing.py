@@ -13,11 +13,11 @@ from typing import Any, TypeAlias
 from discreet.accounting import cost_words
 from discreet.accounting.pure import PureNotion
 from discreet.answer import Answer
+from discreet.answer_rows import Rows, make_column
 from discreet.bounding.bound import bound_all
 from discreet.engines.registry import compute_rows
 from discreet.errors import QuestionError, Unbounded, UsageError
 from discreet.exact import decimal
-from discreet.finish import Cell, Rows
 from discreet.frontends.outer.computation import (
     OuterColumn,
     ReleasedComputation,
@@ -110,11 +110,10 @@ def _list_released(answer: Answer, question: Question) -> list[NamedColumn]:
     rows, found = answer.rows, list[NamedColumn]()
     for at, output in enumerate(question.outputs):
         kind = output.expression.type
-        cells = [row[at] for row in rows.rows]
-        found.append((output.name, kind, [cell.value for cell in cells]))
+        column = rows.columns[at]
+        found.append((output.name, kind, column.values))
         if kind.has_ends:
-            found.append((f"{output.name}_low", kind, [cell.low for cell in cells]))
-            found.append((f"{output.name}_high", kind, [cell.high for cell in cells]))
+            found += [(f"{output.name}_{end}", kind, values) for end, values in zip(_ENDS, column.ends)]
     return found
 
 
@@ -129,17 +128,9 @@ def _make_rows(columns: Sequence[OuterColumn] | None, found: Sequence[NamedColum
     ended = [at for at, column in enumerate(shown) if column.origins]
     ends = {at: (len(shown) + 2 * i, len(shown) + 2 * i + 1) for i, at in enumerate(ended)}
     measured = tuple(any(answers[i].rows.measured[place] for i, place in column.origins) for column in shown)
-    count = len(found[0][2]) if found else 0
-    rows = tuple(
-        tuple(
-            Cell(found[at][2][row], *(found[end][2][row] for end in ends[at]))
-            if at in ends
-            else Cell(found[at][2][row], None, None)
-            for at in range(len(shown))
-        )
-        for row in range(count)
-    )
-    return Rows(tuple(column.name for column in shown), tuple(found[at][1] for at in range(len(shown))), measured, rows)
+    made = (make_column(found[at][2], *(found[end][2] for end in ends.get(at, ()))) for at in range(len(shown)))
+    names, kinds = tuple(column.name for column in shown), tuple(found[at][1] for at in range(len(shown)))
+    return Rows(names, kinds, measured, tuple(made))
 
 
 def count_groups(question: Question, catalog: Catalog) -> int | None:

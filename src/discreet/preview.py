@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.accounting import cost_words, events
 from discreet.accounting.events import to_exact
+from discreet.answer_rows import list_columns
 from discreet.bounding.recipes import AggregateRecipe
 from discreet.error_curve import ColumnError, CurvePoint, draw_curve, format_error
 from discreet.errors import InternalError
 from discreet.exact import float_up
 from discreet.explanation import BEYOND, describe_grouping, list_chosen, list_clamped, list_limits
-from discreet.finish import find_measured, list_columns
 from discreet.html_tables import make_facts, make_table
 from discreet.late_dataclass import dataclass
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.quantiles.cells import CellMode
+from discreet.noise_intervals import find_measured
 from discreet.plan.arrow import load_arrow_types
 from discreet.plan.expressions import Expression, ReleasedValue
 from discreet.plan.statistics.definitions import FirstMomentBasis

@@ -111,7 +111,7 @@ def price_in_families(forms: Sequence[BoundedQuestion], offer: Offer, terms: Pri
         found.sort(key=lambda each: _rank(each.plan, paid))
     small = [each for each in found if paid.is_small(sum(each.payment.amounts, Fraction(0)), each.plan.loss)]
     if not small:
-        paid.refuse_large()
+        paid.refuse_large(found[0].plan.loss)
     return tuple(small)
 
 

@@ -113,7 +113,7 @@ def _fit(release: Release, known: Mapping[str, Any], groups: Mapping[str, Any]) 
     ends = _fit_choices(release, release.ends, known.get("ends", {}))
     if choices is None or ends is None:
         return None
-    every = load_groups(groups, [key.type for key in release.bounded.bounded.keys])
+    every = load_groups(groups, release.bounded.bounded)
     places, noisy = measures
     fitted = replace(
         noisy,

@@ -36,7 +36,7 @@ from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, Lapla
 from discreet.mechanisms.weighted_selection import WeightedSelection
 from discreet.plan.nodes import Question
 from discreet.plan.statistics.table import STATISTICS
-from discreet.plan.types import Value
+from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Value
 from discreet.privacy import Loss, Neighbours, Unit
 
 Noise: TypeAlias = Laplace | RoundedGaussian
@@ -269,7 +269,6 @@ def draw(release: Release, groups: Groups, *, source: EntropySource = SYSTEM) ->
     so that no order of rows shows; a public group without rows is a noisy zero. What is public is not read from groups.
     """
     bounded = release.bounded.bounded
-    positions = {key: index for index, key in enumerate(groups.keys)}
     parts: dict[int, Integers] = {}
     if release.selection is None:
         keys = bounded.domain or ()
@@ -280,7 +279,7 @@ def draw(release: Release, groups: Groups, *, source: EntropySource = SYSTEM) ->
             if not isinstance(named, dict):
                 raise InternalError("A rule without counts cannot release one.")
             parts[release.named_place] = np.array(list(named.values()), dtype=np.int64)
-    order = [positions.get(key) for key in keys]
+    order = _find_order(groups.keys, keys)
     exact = {p: _order_measure(groups.values[p], order) for p in release.bounded.measured}
     noisy = release.recover(parts | _add_noise(release, release.combine(exact), source)) | release.public
     spreads = {p: _order_spread(groups.spreads[p], order) for p in release.choices}
@@ -320,6 +319,21 @@ def _order_spread(spread: Sequence[GroupHistogram], order: list[int | None]) -> 
 
 def _order_measure(values: tuple[int, ...], order: list[int | None]) -> Integers:
     """One measure in the order of the keys, zero where a group has no rows. Integers may be of any size."""
-    exact = np.empty(len(order), dtype=object)
-    exact[:] = [0 if i is None else values[i] for i in order]
-    return exact
+    return pack_integers([0 if i is None else values[i] for i in order])
+
+
+def _find_order(found: Sequence[tuple[Value, ...]], keys: Sequence[tuple[Value, ...]]) -> list[int | None]:
+    """Where each key is among the groups; None where it has no rows."""
+    positions = {key: index for index, key in enumerate(found)}
+    return [positions.get(key) for key in keys]
+
+
+def pack_integers(values: Sequence[int]) -> Integers:
+    """Integers as an array: of 64 bits where all of them have these, and otherwise of any size.
+
+    >>> pack_integers([1, 2]).dtype, pack_integers([2**70]).tolist()
+    (dtype('int64'), [1180591620717411303424])
+    """
+    if not values or (min(values) >= INTEGER_MIN and max(values) <= INTEGER_MAX):
+        return np.array(values, dtype=np.int64)
+    return np.array(values, dtype=object)

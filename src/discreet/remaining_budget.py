@@ -5,10 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from discreet.accounting.cost_words import describe_left
-from discreet.accounting.spending_classes import ClassCurrency
+from discreet.accounting.spending_classes import ClassCurrency, find_share_left
 from discreet.error_curve import CurvePoint, list_shares
 from discreet.errors import BudgetExceeded, ParameterError
-from discreet.exact import lower, upper
 from discreet.late_dataclass import dataclass
 from discreet.ledger.ledger import Ledger
 from discreet.offer import LEAST_EPSILON, BudgetLeft, Offer, describe_most
@@ -38,12 +37,7 @@ class RemainingBudget:
     @property
     def share(self) -> Fraction:
         """The part of the budget that shares may still be asked for, rounded down."""
-        currency, total = self.ledger.counted
-        if isinstance(currency, ClassCurrency):
-            return currency.share_left(total)
-        budget = self.ledger.budget
-        left, whole = lower(self.ledger.remaining), upper(budget.amount())
-        return (left / whole) ** 2 if budget.notion == "gdp" else left / whole
+        return find_share_left(self.ledger.budget, *self.ledger.counted, self.ledger.remaining)
 
     def describe_nearest(self, quoted: Quote) -> str:
         """The largest offer that fits, where a quote is more than is left."""

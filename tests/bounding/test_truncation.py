@@ -18,7 +18,7 @@ from discreet.errors import InternalError, QuestionError, UnitLost
 from discreet.frontends import read_sql
 from discreet.plan.catalog import ContributionLimits
 from discreet.plan.expressions import Column
-from discreet.plan.relations import Capped, Join, Relation, Scan, Where, walk_relations
+from discreet.plan.relations import Capped, Join, JoinKind, Relation, Scan, Where, walk_relations
 from discreet.plan.types import Type
 from discreet.privacy import Budget
 
@@ -71,6 +71,61 @@ def test_where_caps_are_put() -> None:
     assert caps_of(read(chain, keyed)) == [(("visits.pid", "visits.visit"), 1), (("people.pid",), 1)]
     apart = "SELECT COUNT(*) FROM visits v JOIN people p ON v.pid = p.pid JOIN labs l ON l.visit_id = v.visit"
     assert caps_of(read(apart, keyed)) == [(("visits.pid", "visits.visit"), 1), (("people.pid",), 1)]
+
+
+def test_a_cap_by_key_goes_below_a_join_with_one_row_of_each_unit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One row of each key remains either way, whoever repeats, and the same keys; of the repeated rows, one or another.
+
+    The controls: without a cap on people, and without one on visits, keys come out twice.
+    """
+    keyed = clinic(foreign_keys={"labs.visit_id": "visits.visit"})
+    along = "people p JOIN visits v ON v.pid = p.pid JOIN labs l ON l.visit_id = v.visit"
+    text = f"SELECT COUNT(*) FROM {along} WHERE age > 31"
+    visits: list[dict[str, Any]] = [{"visit": i // 2, "pid": i % 4, "cost": i % 3} for i in range(40)] * 2
+    people: list[dict[str, Any]] = [{"pid": i % 5, "age": 30 + i} for i in range(10)] + [{"pid": None, "age": 40}]
+
+    def list_keys(side: Relation) -> list[Any]:
+        stored: dict[str, list[dict[str, Any]]] = {"visits": visits, "people": people}
+        rows = RelationReader(stored, keyed.catalog, b"salt").read(side).rows
+        return sorted((row[Column("visits", "pid", I)], row[Column("visits", "visit", I)]) for row in rows)
+
+    joined = read(text, keyed)
+    assert isinstance(joined, Join) and isinstance(joined.left, Join)
+    low, one, two = joined.left, joined.left.left, joined.left.right
+    assert isinstance(one, Capped) and isinstance(two, Capped)
+    assert (caps_of(one), caps_of(two)) == ([(("people.pid",), 1)], [(("visits.pid", "visits.visit"), 1)])
+    monkeypatch.setattr(truncation, "_lower", lambda *_: None)
+    above = read(text, keyed)
+    assert isinstance(above, Join) and isinstance(above.left, Capped) and isinstance(above.left.source, Join)
+    found = list_keys(low)
+    assert found == list_keys(above.left) and len(found) == len(set(found)) > 10
+    for bare in (replace(low, left=one.source), replace(low, right=two.source)):
+        assert len(list_keys(bare)) > len(set(list_keys(bare)))
+
+
+def test_other_caps_stay_above_the_join() -> None:
+    """The key of a side that the other may multiply, a key of both sides, a join that keeps rows, and a look-up."""
+    one, two = Column("people", "pid", I), Column("visits", "pid", I)
+    age, visit = Column("people", "age", I), Column("visits", "visit", I)
+    people, visits = Capped(Scan("people"), (one,), 1), Scan("visits")
+    joined = Join(people, visits, JoinKind.INNER, ((one, two),))
+    capped = Capped(visits, (two, visit), 1)
+    assert truncation._lower(joined, (one, visit)) == replace(joined, right=capped)
+    turned = Join(visits, people, JoinKind.INNER, ((two, one),))
+    assert truncation._lower(turned, (one, visit)) == replace(turned, left=capped)
+    for side, by in (
+        (replace(joined, left=Scan("people")), (one, visit)),
+        (replace(joined, left=replace(people, rows=2)), (one, visit)),
+        (replace(joined, left=replace(people, by=(one, age))), (one, visit)),
+        (joined, (one, visit, age)),
+        (joined, (visit,)),
+        (replace(joined, kind=JoinKind.LEFT), (one, visit)),
+        (replace(joined, single=True), (one, visit)),
+        (replace(joined, on=((one, two), (age, visit))), (one, visit)),
+        (replace(joined, right=joined), (one, visit)),
+        (visits, (two, visit)),
+    ):
+        assert truncation._lower(side, by) is None
 
 
 def test_conditions_on_one_side_go_below_the_cap() -> None:

@@ -137,7 +137,13 @@ CASES = [
     Case("demo", ("--folder", "tour"), lambda document: document["rows"]),
     Case("audit", ("--quick",), findings_of),
     Case("learn", (), lambda document: [{"name": name, "about": about} for name, about in document.items()]),
-    Case("publish", ("plan.toml", "--preview"), lambda document: document["tables"]),
+    Case("publish release", ("plan.toml", "--preview"), lambda document: document["tables"]),
+    Case("publish verify", ("bundle",), lambda document: document["checks"]),
+    Case("publish ask", ("bundle", "SELECT ward, COUNT(*) AS n FROM release GROUP BY ward"),
+         lambda document: document["rows"]),
+    Case("publish go-on", ("plan.toml", "months", "--periods", "0"), lambda document: document["periods"]),
+    Case("publish check", ("plan.toml", "bundle", "--epsilon", "0.1", "--ways", "2"),
+         lambda document: document["tables"]),
     Case("help", (), lambda document: [{"topic": name, "about": about} for name, about in document.items()]),
     Case("attack", (), lambda document: [{"name": name, "about": about} for name, about in document.items()]),
     Case("show", ("rr", "laplace", "--epsilon", "2"), pictures_of),
@@ -200,8 +206,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             "SELECT COUNT(*) AS n FROM visits;\nSELECT ward, COUNT(*) AS n FROM visits GROUP BY 1"
         )
         Path("plan.toml").write_text(
-            f'name = "wards"\ncodebook = "{H}"\ntable = "visits"\nepsilon = 0.1\ncolumns = ["ward", "emergency"]\n'
+            'name = "wards"\ncodebook = "nobounds/hospital.toml"\ntable = "visits"\nepsilon = 0.1\n'
+            'columns = ["ward", "emergency"]\n'
+            '[[series]]\nname = "months"\nquestion = "SELECT COUNT(*) FROM visits"\nby = "arrival"\nevery = "month"\n'
+            'first = 2023-01-01\nperiods = 2\ndays_per_unit = 3\nstate = "private"\n'
         )
+        good("publish", "plan.toml", "--out", "bundle")
         TokenStore(Path(H).with_suffix(".tokens")).create(name="ana", role=Role.ANALYST)
         Path("colours.txt").write_text("red\ngreen\nred\n" * 100)
         Path("ages.txt").write_text("40\n" * 300)

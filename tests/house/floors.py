@@ -50,13 +50,18 @@ FLOORS: list[dict[str, str]] = [
     },
     {
         "sized_error": "errors that depend on the size of a group",
+        "released_columns": "keys and aggregates as columns, from noisy numbers",
         "stated_offer": "what is said of a price beside a question",
     },
-    {"error_targets": "the errors that an analyst wants"},
+    {
+        "error_targets": "the errors that an analyst wants",
+        "noise_intervals": "intervals of the noise in released numbers",
+        "answer_rows": "the table of an answer, by columns",
+    },
     {
         "error_curve": "error against cost",
         "price": "which mechanism at which scale",
-        "finish": "statistics and intervals from noisy numbers",
+        "finish": "from noisy numbers to the table of an answer",
         "explanation": "why a plan is private, in words",
         "draw_record": "what was drawn, on record",
     },

@@ -58,4 +58,5 @@ def test_simulated_bits_never_become_noise() -> None:
     assert set(users) - {"discreet.entropy"} == {"discreet.answer_record"}
     text = MODULES["discreet.answer_record"].read_text()
     assert text.count("_make_simulation(") == text.count("source=_make_simulation(") + 1, "only finish takes it"
-    assert text.count("finish(plan, drawn, source=_make_simulation(drawn))") == text.count("source=_make_simulation(")
+    finished = text.count("finish(plan, drawn, source=_make_simulation(drawn, plan))")
+    assert finished == text.count("source=_make_simulation(")

@@ -17,7 +17,7 @@ import pytest
 import sqlglot
 
 import discreet
-from discreet import Budget, finish
+from discreet import Budget, released_columns
 from discreet.bounding import bound as bounding
 from discreet.bounding import recipes
 from discreet.curator import Curator
@@ -338,7 +338,7 @@ def test_the_end_to_end_test_sees_a_missing_part(monkeypatch: pytest.MonkeyPatch
     """If finishing did not know a basis, the question would be paid for and fail; the test above asks, so it fails."""
     unknown: Any = "by magic"
     broken = {**STATISTICS, Statistic.MEAN: replace(STATISTICS[Statistic.MEAN], basis=unknown)}
-    monkeypatch.setattr(finish, "STATISTICS", broken)
+    monkeypatch.setattr(released_columns, "STATISTICS", broken)
     (wording,) = STATISTICS[Statistic.MEAN].wordings
     with pytest.raises(InternalError):
         test_everything_is_previewed_and_asked(Statistic.MEAN, wording, "pure")

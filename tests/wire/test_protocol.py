@@ -215,6 +215,21 @@ def test_places_are_few_and_the_idle_leave_them(door: OpenDoor) -> None:
     assert sign_in(door).query("SELECT 1")[-1] == (b"Z", b"I")
 
 
+@pytest.mark.parametrize("far", ["nothing", "half", "named"])
+def test_who_is_too_slow_to_sign_in_is_told(door: OpenDoor, far: str) -> None:
+    """Whoever says nothing, half of a first message, or a name and no proof: the same words, and the place is free."""
+    client = RawClient(door.port)
+    if far == "half":
+        client.socket.sendall(struct.pack("!I", 80))
+    if far == "named":
+        client.start(user="ana", database="hospital")
+    begun = time.monotonic()
+    last = read_fields(client.read_until(b"E")[-1][1])
+    assert last["C"] == "57014" and "longer than 2 seconds" in last["M"] and last["S"] == "FATAL"
+    assert 1 < time.monotonic() - begun < 15 and client.read() == (b"", b"")
+    assert is_alive(door) and door.count_charges() == 0
+
+
 def test_a_flood_of_connections_ends(door: OpenDoor) -> None:
     """More than there are places: those above are refused, and later everybody is served again."""
     clients = [RawClient(door.port) for _ in range(60)]

@@ -343,3 +343,11 @@ def price_from_old_sums(total: Price) -> Price:
     epsilon, rho, delta = total
     taus = (NEVER if rho >= NEVER else min(epsilon, rho * Fraction(order)) for order in COUNTED_ORDERS)
     return (epsilon, rho, delta, Fraction(1), Fraction(0), NEVER, *map(round_price, taus))
+
+
+def find_share_left(budget: Budget, currency: object, total: Price, remaining: Exact) -> Fraction:
+    """The part of a budget that shares may still be asked for, rounded down, whatever the budget is counted in."""
+    if isinstance(currency, ClassCurrency):
+        return currency.share_left(total)
+    left = lower(remaining) / upper(budget.amount())
+    return left**2 if budget.notion == "gdp" else left

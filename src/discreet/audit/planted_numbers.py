@@ -107,8 +107,8 @@ def _round_up(_: Any) -> Any:
 def _cap_everybody(right: Any) -> Any:
     """Of the rows of all units together some remain, not of each."""
 
-    def write(clauses: Any, relation: Capped, *more: Any) -> Any:
-        return right(clauses, replace(relation, by=(Literal(1, Type.INTEGER),)), *more)
+    def write(clauses: Any, relation: Capped, *more: Any, **named: Any) -> Any:
+        return right(clauses, replace(relation, by=(Literal(1, Type.INTEGER),)), *more, **named)
 
     return write
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.answer import Answer
+from discreet.answer_rows import Cell, Rows, make_rows
 from discreet.bound_search.bound_rule import DOUBTS, PartNoise, read_bounds, threshold
 from discreet.bound_search.curator_protocol import CuratorProtocol
 from discreet.bound_search.far_end import CountNoise
@@ -15,7 +16,6 @@ from discreet.bounding.facts import facts_of
 from discreet.bounding.relation_facts import Owner
 from discreet.bounding.stability import find_relation_facts
 from discreet.errors import InternalError, UsageError
-from discreet.finish import Cell, Rows
 from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog, ContributionLimits
 from discreet.plan.expressions import Expression
@@ -111,7 +111,7 @@ class Bounds:
         seen = [i for i, (_, units) in enumerate(every) if isinstance(units.value, int) and units.value > self.above]
         shown = every[max(0, seen[0] - 1) : seen[-1] + 2] if seen else ()
         rows = tuple((Cell(_describe_bucket(bucket.value)), units) for bucket, units in shown)
-        return Rows(("values", "units"), (Type.TEXT, Type.INTEGER), (False, True), rows)
+        return make_rows(("values", "units"), (Type.TEXT, Type.INTEGER), (False, True), rows)
 
     def to_dict(self) -> dict[str, Any]:
         """The bounds as plain JSON values."""

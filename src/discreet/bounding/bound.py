@@ -18,11 +18,12 @@ from discreet.bounding.recipes import AggregateRecipe, MeasureCollector
 from discreet.bounding.relation_facts import NO_UNIT, Owner, RelationFacts
 from discreet.bounding.shape import check_expression, check_released, check_whole
 from discreet.bounding.stability import find_relation_facts
+from discreet.bounding.step_sizes import set_sizes
 from discreet.bounding.structure import check_structure
 from discreet.bounding.truncation import cap_joins
 from discreet.errors import Unbounded, UnitLost, UsageError
 from discreet.late_dataclass import dataclass
-from discreet.plan.catalog import MAX_KEYS, Catalog, ColumnFacts, ContributionLimits
+from discreet.plan.catalog import MAX_GROUPS, MAX_KEYS, MAX_NUMBERS, Catalog, ColumnFacts, ContributionLimits
 from discreet.plan.expressions import Expression, find_columns
 from discreet.plan.gaps import check_gaps
 from discreet.plan.nodes import Aggregate, Question
@@ -96,6 +97,7 @@ def bound_all(question: Question, catalog: Catalog) -> tuple[BoundedQuestion, ..
     if source.owner is Owner.LOST:
         raise UnitLost(NO_UNIT)
     _check_question(question, source)
+    question = replace(question, source=set_sizes(question.source, catalog))
     everything = tuple(range(len(question.keys)))
     sets = (everything,) if question.sets is None else question.sets
     size = find_public_size(question.source, catalog)
@@ -168,6 +170,22 @@ def _check_answer(question: Question) -> None:
             check_whole(number, "how many rows are shown, or left out", least=0)
 
 
+def _check_size(bounded: BoundedPlan) -> None:
+    """Refuse more numbers than an answer may have. Public groups decide how many these are, so no data does."""
+    groups, numbers = len(bounded.domain or ()), len(bounded.measures)
+    chosen = bool(bounded.spreads) or any(measure.matched for measure in bounded.measures)
+    if chosen and groups > MAX_KEYS:
+        raise UsageError(
+            f"These keys have {groups:,} combinations; quantiles, modes and distinct values can be had for at most "
+            f"{MAX_KEYS:,}. Nothing was charged."
+        )
+    if groups * numbers > MAX_NUMBERS:
+        raise UsageError(
+            f"These keys have {groups:,} combinations, with {numbers} numbers in each; an answer has at most "
+            f"{MAX_NUMBERS:,} numbers. Ask for fewer aggregates at once. Nothing was charged."
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class _GroupingBounder:
     """One grouping of a question."""
@@ -204,6 +222,7 @@ class _GroupingBounder:
             max_rows=limits.max_rows if unit is not None else None,
             spread_rows=self.source.spread_rows or 1,
         )
+        _check_size(bounded)
         found_form = BoundedQuestion(self.question, bounded, estimates, selector, self.positions, weights)
         measured = found_form.measured
         joint = bool(find_families(bounded.measures, measured) or list_cell_forms(bounded.measures, measured))
@@ -268,9 +287,9 @@ class _GroupingBounder:
                 self._check_private()
                 return None
             size *= len(values)
-        if size > MAX_KEYS:
+        if size > MAX_GROUPS:
             raise UsageError(
-                f"These keys have {size:,} combinations; at most {MAX_KEYS:,} can be shown. Nothing was charged."
+                f"These keys have {size:,} combinations; at most {MAX_GROUPS:,} can be shown. Nothing was charged."
             )
         if self.question.min_units is not None:
             raise UsageError(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeAlias, assert_never
 
 import numpy as np
@@ -161,8 +162,7 @@ class _Judge:
             score = self._score(self._find_weights(joints, moves), np.ones(len(joints))) if joints else 0.0
             return score, Strategy(joints, moves, shares)
         weights = self._find_weights(joints, moves)
-        rounded = [Fraction(share).limit_denominator(1000) for share in self._find_shares(weights).tolist()]
-        shares = tuple(share / sum(rounded) for share in rounded)
+        shares = _find_shares(weights.tobytes(), len(joints), self.priced.power)
         score = self._score(weights, np.array([float(share) for share in shares]))
         return score, Strategy(joints, moves, shares)
 
@@ -192,22 +192,25 @@ class _Judge:
             weights[:, number] += squares[:, column]
         return weights
 
-    def _find_shares(self, weights: Floats) -> Floats:
-        """The shares with the smallest geometric mean of errors.
-
-        The variance V_j of an error is Σ_i w_ji/s_i^power. Where Σ_j ln V_j is least, s_i^(power + 1) is in proportion
-        to Σ_j w_ji/V_j.
-        """
-        power = self.priced.power
-        shares: Floats = np.full(weights.shape[1], 1 / weights.shape[1])
-        for _ in range(_ROUNDS):
-            variances = weights @ shares**-power
-            pull: Floats = (weights / variances[:, None]).sum(axis=0) ** (1 / (power + 1))
-            shares = np.maximum(pull / pull.sum(), _LEAST / len(shares))
-            shares = shares / shares.sum()
-        return shares
-
     def _score(self, weights: Floats, shares: Floats) -> float:
         if not len(weights):
             return 0.0
         return float(np.log(weights @ shares**-self.priced.power).mean() / 2)
+
+
+@lru_cache(maxsize=256)
+def _find_shares(weights: bytes, joints: int, power: int) -> tuple[Fraction, ...]:
+    """The shares with the smallest geometric mean of errors, for the doubles of ``_Judge._find_weights``.
+
+    The variance V_j of an error is Σ_i w_ji/s_i^power. Where Σ_j ln V_j is least, s_i^(power + 1) is in proportion
+    to Σ_j w_ji/V_j. Questions of one shape have the same weights, so what was found is kept.
+    """
+    given = np.frombuffer(weights).reshape(-1, joints)
+    shares: Floats = np.full(joints, 1 / joints)
+    for _ in range(_ROUNDS):
+        variances = given @ shares**-power
+        pull: Floats = (given / variances[:, None]).sum(axis=0) ** (1 / (power + 1))
+        shares = np.maximum(pull / pull.sum(), _LEAST / joints)
+        shares = shares / shares.sum()
+    rounded = [Fraction(share).limit_denominator(1000) for share in shares.tolist()]
+    return tuple(share / sum(rounded) for share in rounded)

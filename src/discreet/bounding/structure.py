@@ -42,9 +42,10 @@ def check_structure(question: object) -> None:
 
 def _parts_of(value: Any, hint: Any, depth: int) -> Iterator[tuple[Any, Any, int]]:
     """The parts of a value, each with the class that it should have and its depth. Classes are compared exactly."""
-    expected = next((one for one in _choices_of(hint) if type(value) is (get_origin(one) or one)), None)
+    kind: type = type(value)
+    expected = next((one for own, one in _choices_of(hint) if kind is own), None)
     if expected is None:
-        raise _make_error(f"something is of the kind {type(value).__name__} where it cannot be")
+        raise _make_error(f"something is of the kind {kind.__name__} where it cannot be")
     if isinstance(value, str):
         _check_text(value)
     elif isinstance(value, tuple):
@@ -59,7 +60,6 @@ def _parts_of(value: Any, hint: Any, depth: int) -> Iterator[tuple[Any, Any, int
         yield value.columns, _hints_of(Values)["columns"], depth
         _check_rows(value.rows)
     elif is_dataclass(value):
-        kind: type = type(value)
         hints = _hints_of(kind)
         yield from ((getattr(value, part.name), hints[part.name], depth + 1) for part in fields(value))
 
@@ -69,15 +69,18 @@ def _hints_of(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-def _choices_of(hint: Any) -> tuple[Any, ...]:
-    return get_args(hint) if get_origin(hint) in (UnionType, Union) else (hint,)
+@cache
+def _choices_of(hint: Any) -> tuple[tuple[Any, Any], ...]:
+    """What may stand where a hint is: classes, each with the hint that says so."""
+    choices = get_args(hint) if get_origin(hint) in (UnionType, Union) else (hint,)
+    return tuple((get_origin(one) or one, one) for one in choices)
 
 
 def _check_rows(rows: object) -> None:
     """Refuse public rows that are not tuples of plain values. Rows may be many, so classes are compared in sets."""
     if type(rows) is not tuple or not {type(row) for row in rows} <= {tuple}:
         raise _make_error("public rows must be tuples in a tuple")
-    if not {type(value) for row in rows for value in row} <= set(_choices_of(Value)):
+    if not {type(value) for row in rows for value in row} <= {kind for kind, _ in _choices_of(Value)}:
         raise _make_error("a public row holds something that is no value")
     for row in rows:
         for value in row:

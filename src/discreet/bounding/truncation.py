@@ -7,6 +7,9 @@ what the codebook declares for its rows. A plan that multiplies nothing is left 
 Conditions that read one side of a join only are moved below it first, where that does not change the answer. So a cap
 leaves out rows that would have counted only if a unit has more of them than the cap.
 
+A cap to one row of a key goes below an inner join where the key is that of one side, and the other side has one row of
+each unit at most (``_lower``): tables are capped, and joins stand side by side.
+
 Privacy: a ``Capped`` keeps relations local (``stability``), so no sensitivity changes. What the caps guarantee is the
 claim of ``fan_out``; it is checked again on the plan that was made.
 """
@@ -24,7 +27,7 @@ from discreet.bounding.stability import find_relation_facts
 from discreet.errors import InternalError
 from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog
-from discreet.plan.expressions import Expression, find_columns
+from discreet.plan.expressions import Column, Expression, find_columns
 from discreet.plan.relations import (
     Capped,
     Distinct,
@@ -123,8 +126,35 @@ class _Truncation:
             return side
         if facts.unit is None:
             raise InternalError("Rows without a unit are to be truncated.")
-        rows = max(cap.least, self.cap) if cap.open else 1
-        return Capped(side, tuple(dict.fromkeys((facts.unit, *cap.keys))), rows)
+        by = tuple(dict.fromkeys((facts.unit, *cap.keys)))
+        if cap.open:
+            return Capped(side, by, max(cap.least, self.cap))
+        return _lower(side, by) or Capped(side, by, 1)
+
+
+def _lower(side: Relation, by: tuple[Expression, ...]) -> Join | None:
+    """An inner join of which one side is capped to one row instead of the whole; None where that would be another cap.
+
+    The claim: it has at most one row for each value of ``by``, and one for each that the join has. Let A have at most
+    one row of each unit, because it is capped to that, and be joined with a table B on the unit alone, under
+    conditions of each side. The pairs of a unit and key are those of the one row of A, if there is one, with the rows
+    of B that have this unit and key. So whether one of the pairs is kept, or one of the rows of B before it is joined,
+    one pair is left, or none where there was none. Which one it is, is decided by the secret order either way.
+    """
+    if not isinstance(side, Join) or side.kind is not JoinKind.INNER or side.caps or side.single or len(side.on) != 1:
+        return None
+    ((left, right),) = side.on
+    for one, other, ours, theirs in ((side.left, side.right, left, right), (side.right, side.left, right, left)):
+        base = split(other)[0]
+        if not isinstance(one, Capped) or (one.by, one.rows) != ((ours,), 1) or not isinstance(base, Scan):
+            continue
+        below = tuple(theirs if key == ours else key for key in by)
+        named = all(isinstance(key, Column) and key.table == base.name for key in below)
+        if not named or theirs not in below or ours.type is not theirs.type:
+            continue
+        capped = Capped(other, (theirs, *(key for key in dict.fromkeys(below) if key != theirs)), 1)
+        return replace(side, right=capped) if one is side.left else replace(side, left=capped)
+    return None
 
 
 def _keep_where(relation: Relation, conditions: Sequence[Expression]) -> Relation:

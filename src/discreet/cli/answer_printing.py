@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from discreet.answer import Answer
-    from discreet.finish import Cell
+    from discreet.answer_rows import Cell
     from discreet.plan.types import Value
 
 _BAR = 20

@@ -32,7 +32,7 @@ class Commands(LateGroup):
         "budget": ("budget:budget", "Show what is left, and every charge so far."),
         "demo": ("demo:demo", "Make fictional data and show how it all works."),
         "batch": ("batch:batch", "Answer all questions of a file under one price."),
-        "publish": ("publish:publish", "Publish tables and synthetic rows once, as a bundle."),
+        "publish": ("publish:app", "Publish tables and synthetic rows once, as a bundle."),
         "bounds": ("bounds:bounds", "Find bounds of a column, or how much a unit contributes."),
         "audit": ("audit:audit", "Check that the guarantee holds on this installation."),
         "attack": ("attack:attack", "Run an attack, without privacy and with it."),

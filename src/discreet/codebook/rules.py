@@ -16,7 +16,7 @@ from typing import assert_never
 from discreet.codebook import owners, spending
 from discreet.codebook.entries import Bins, ColumnEntry, Document, SourceEntry, TableEntry
 from discreet.errors import Problem
-from discreet.plan.catalog import DEFAULT_LENGTH, MAX_KEYS, MAX_LENGTH
+from discreet.plan.catalog import DEFAULT_LENGTH, MAX_GROUPS, MAX_KEYS, MAX_LENGTH
 from discreet.plan.conversions import advise_conversion
 from discreet.plan.functions import TRUNCATIONS
 from discreet.plan.times import count_starts
@@ -252,8 +252,8 @@ def _check_values(path: str, values: tuple[object, ...], kind: Type) -> Iterator
     """A list of groups must not be empty or too long, and its values must be distinct and of the column's type."""
     if not values:
         yield Problem(path, "is empty", "List the values that may appear as a group, or remove it.")
-    if len(values) > MAX_KEYS:
-        yield Problem(path, f"has more than {MAX_KEYS:,} values", "Each is a row of noise: use fewer, or leave it out.")
+    if len(values) > MAX_GROUPS:
+        yield Problem(path, f"has more than {MAX_GROUPS:,} values", "Each is a row of noise: list fewer, or none.")
         return
     wrong = [problem for value in values for problem in _check_value(path, value, kind)][:1]
     yield from wrong

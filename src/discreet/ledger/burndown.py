@@ -8,7 +8,7 @@ from html import escape
 from itertools import pairwise
 
 from discreet.accounting.cost_words import largest_mu
-from discreet.accounting.spending_classes import ClassCurrency
+from discreet.accounting.spending_classes import ClassCurrency, find_share_left
 from discreet.exact import float_down, float_up
 from discreet.late_dataclass import dataclass
 from discreet.ledger.base_ledger import BaseLedger
@@ -21,12 +21,16 @@ _STEPS = " ▁▂▃▄▅▆▇█"
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The part of the whole budget that was left from this time on; of (ε, δ) also the μ left for Gaussian noise."""
+    """What was left of the whole budget from this time on; of (ε, δ) also the μ left for Gaussian noise.
+
+    ``share`` is the part of the budget that shares could still be asked for: prices are told in it.
+    """
 
     time: datetime
     left: float
     whole: float
     gaussian: float | None = None
+    share: float | None = None
 
 
 def read_curve(ledger: BaseLedger) -> list[Point]:
@@ -40,7 +44,8 @@ def read_curve(ledger: BaseLedger) -> list[Point]:
         if number in kept:
             moment = datetime.strptime(state.time, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
             left, whole = float_down(state.remaining), float_up(state.rules.budget.amount())
-            found.append(Point(moment, left, whole, _find_gaussian(state)))
+            share = find_share_left(state.rules.budget, state.rules.currency, state.total, state.remaining)
+            found.append(Point(moment, left, whole, _find_gaussian(state), float_down(share)))
     return found
 
 

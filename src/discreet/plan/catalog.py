@@ -18,8 +18,12 @@ from discreet.privacy import Neighbours, Unit
 # The length of a text column, in code points, where none is declared, and the largest that can be declared.
 DEFAULT_LENGTH = 1_000
 MAX_LENGTH = 4_096
-# The largest number of public groups. Each group is a row of noise, so more are refused.
+# The largest number of public groups. Each is a row of noise, which takes about half a kilobyte while it is answered.
+MAX_GROUPS = 1_000_000
+# The most values that follow from bounds, as bins do, and the most groups from which something is chosen.
 MAX_KEYS = 100_000
+# The most numbers of an answer: the noisy integers of all public groups.
+MAX_NUMBERS = 5_000_000
 # The most rows of one unit in a relation that joins have multiplied, where the codebook says nothing.
 DEFAULT_JOINED_ROWS = 10_000
 

@@ -147,7 +147,8 @@ class RowFrame:
 class FeatureCall:
     """A feature of an argument. ``type`` is the type of its result. LAG and LEAD look ``offset`` rows away.
 
-    With a ``frame`` a feature of a window reads these rows only.
+    With a ``frame`` a feature of a window reads these rows only. ``size`` is public: values of a sum or a mean of reals
+    count up to it (``plan.real_steps``). Bounding finds it.
     """
 
     feature: Feature
@@ -155,6 +156,7 @@ class FeatureCall:
     type: Type
     offset: int = 1
     frame: RowFrame | None = None
+    size: float | None = None
 
     def __str__(self) -> str:
         return f"{self.feature}({'*' if self.argument is None else self.argument})"
@@ -177,7 +179,7 @@ class Window:
     Within a part, rows are sorted by ``order`` and then by all their values, so that only equal rows are tied.
     ``order`` pairs an expression with whether it descends; NULLs come last. Sums and counts with an order are running:
     they go from the start of the part to the row and its peers in ``order`` (not in the tie-break). The steps in
-    which reals are added (``engines.sql.real_sums``) are those of the whole part. There are no medians: a running one
+    which reals are added (``plan.real_steps``) are those of the whole part. There are no medians: a running one
     would need all rows of a part in memory.
     """
 

@@ -22,7 +22,7 @@ from discreet.entropy import SYSTEM
 from discreet.errors import UsageError
 from discreet.late_dataclass import dataclass
 from discreet.service.routes import Service
-from discreet.service.server import is_loopback
+from discreet.service.server import is_loopback, listen_at
 from discreet.wire import backend_messages as backend
 from discreet.wire import frontend_messages as frontend
 from discreet.wire import refusals
@@ -36,7 +36,8 @@ LOG = logging.getLogger("discreet.service")
 MOST_CONNECTIONS, MOST_FOR_A_TOKEN = 100, 20
 SIGN_IN_SECONDS, IDLE_SECONDS, READ_SECONDS, WRITE_SECONDS = 20.0, 1800.0, 60.0, 60.0
 _BACKLOG, _PATIENCE = 128, 30.0
-_BROKEN = (ConnectionError, asyncio.IncompleteReadError, ssl.SSLError, OSError)
+# A connection that ended, or half of a message that never came; a time-out is an OSError, too.
+_BROKEN = (asyncio.IncompleteReadError, OSError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,9 +92,8 @@ class PostgresDoor:
     def listen(self, service: Service, stack: ExitStack) -> str:
         """Take the port; words that say where it is."""
         host, port = self._address.host, self._address.port
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
-            self._socket = stack.enter_context(socket.create_server((host, port), family=family, backlog=_BACKLOG))
+            self._socket = stack.enter_context(listen_at(host, port, _BACKLOG))
         except OSError as error:
             raise UsageError(f"Port {port} cannot be used: {error.strerror}. Give --postgres another one.") from None
         self._sign_in = SignIn(service)
@@ -130,13 +130,14 @@ class PostgresDoor:
                 await _send(writer, _refuse(refusals.TOO_MANY_CONNECTIONS, "There are too many connections."))
             else:
                 await self._serve(reader, writer)
-        except (*_BROKEN, asyncio.CancelledError):
-            pass  # nobody is there to hear more, or the server stops
-        except (ProtocolViolation, TimeoutError):
-            with suppress(*_BROKEN, TimeoutError):
+        except (*_BROKEN, asyncio.CancelledError) as error:
+            # Nobody is there to hear more, or somebody who neither reads nor writes; or the server stops.
+            LOG.info("A connection ended: %s", type(error).__name__)
+        except ProtocolViolation:
+            with suppress(*_BROKEN):
                 await _send(writer, _refuse(refusals.PROTOCOL_VIOLATION, "This is not the protocol of PostgreSQL."))
         except SessionOver as over:
-            with suppress(*_BROKEN, TimeoutError):
+            with suppress(*_BROKEN):
                 await _send(writer, over.last)
         except Exception as error:
             LOG.error("An error that nobody foresaw: %s", type(error).__name__)
@@ -150,6 +151,9 @@ class PostgresDoor:
             async with asyncio.timeout(self._limits.sign_in_seconds):
                 start = await self._read_startup(reader, writer)
                 signed = None if start is None else await self._sign_in_by_scram(reader, writer, start)
+        except TimeoutError:  # PostgreSQL has the same state for it
+            rule = f"Signing in took longer than {self._limits.sign_in_seconds:g} seconds."
+            raise SessionOver(_refuse(refusals.QUERY_CANCELED, rule, "Connect again.")) from None
         finally:
             self._strangers -= 1
         if start is None or signed is None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.engines.conformance.engines import ENGINES, MEMORY, EngineUnderTest, find_gap, list_names
+from tests.engines.conformance.engines import ENGINES, MEMORY, SPARK, EngineUnderTest, find_gap, list_names
 
 FIXTURES: dict[str, list[EngineUnderTest]] = {
     "engine": list(ENGINES),
@@ -33,7 +33,7 @@ FEW_CASES = 3
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[Any]) -> None:
-    _leave_cases_to_long_runs(items)
+    _mark_cases(items)
     for item in items:
         for engine in getattr(getattr(item, "callspec", None), "params", {}).values():
             if isinstance(engine, EngineUnderTest) and engine.missing:
@@ -48,13 +48,15 @@ def _name_module(item: Any) -> str:
     return str(item.module.__name__.rpartition(".")[2])
 
 
-def _leave_cases_to_long_runs(items: list[Any]) -> None:
-    """Mark all but every n-th case of a test with many, where an engine says so."""
+def _mark_cases(items: list[Any]) -> None:
+    """Mark what asks Spark, and all but every n-th case of a test with many, where an engine says so."""
     cases: dict[tuple[Any, str], list[Any]] = {}
     for item in items:
         for engine in getattr(getattr(item, "callspec", None), "params", {}).values():
             if not isinstance(engine, EngineUnderTest):
                 continue
+            if engine is SPARK:
+                item.add_marker(pytest.mark.spark)
             if engine.short_share > 1:
                 cases.setdefault((item.module, item.originalname), []).append((item, engine))
             if engine.left_to_long_runs.intersection(list_names(engine, _name_module(item), item.name)):

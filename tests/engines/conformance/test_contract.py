@@ -154,6 +154,20 @@ def test_14_public_keys_never_repeat_rows(engine: EngineUnderTest) -> None:
 
 
 @pytest.mark.parametrize("unit", [None, UNIT], ids=["row", "integer"])
+def test_14_public_keys_of_all_types_come_back_as_given(unit: Column | None, engine: EngineUnderTest) -> None:
+    """Of every type at once; moments have no zone. Rows with a NULL are in no group, unless one has it as a key."""
+    keys, rows = (WARD, CODE, FLAG, DAY, WHEN, AGE), some_rows(random.Random(14), 12, 9)
+    every = [tuple(row[key.name] for key in keys) for row in rows]
+    known = sorted({key for key in every if None not in key})[:3]
+    unknown = next(key for key in every if None in key)
+    limits = {} if unit is None else {"unit": unit, "max_rows_per_group": 99, "max_groups": 99}
+    for held in (known, [*known, unknown]):
+        domain = (*held, ("missing", *known[0][1:]))
+        found = run(engine, rows, ask(ROWS, keys=keys, domain=domain, **limits))
+        assert found == {key: (every.count(key),) for key in held}
+
+
+@pytest.mark.parametrize("unit", [None, UNIT], ids=["row", "integer"])
 @pytest.mark.parametrize("key", [WARD, CODE, FLAG, DAY, WHEN, make_call("bin", COST, make_literal(1.0))], ids=str)
 def test_groups_come_in_key_order(key: Expression, unit: Column | None, engine: EngineUnderTest) -> None:
     """Checklist 15. Ascending, NULL last, for every type and several keys, whatever the order of the rows."""

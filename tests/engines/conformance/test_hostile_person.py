@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from discreet.answer_rows import Rows, make_rows
 from discreet.audit.hostile_person import HostileCheck, HostilePerson, make_hostile_persons
 from discreet.audit.observation import OutcomeKind
 from discreet.bounding.bound import bound_all
@@ -286,7 +287,10 @@ def test_a_charge_a_line_or_a_key_that_shows_data_is_found(
         answers = finish(self, quoted, draws, reservation)
         if answers is None or not is_there(self) or what != "keys":
             return answers
-        return tuple(replace(a, rows=replace(a.rows, rows=a.rows.rows[::-1])) for a in answers)
+        return tuple(replace(a, rows=turn_rows(a.rows)) for a in answers)
+
+    def turn_rows(table: Rows) -> Rows:
+        return make_rows(table.names, table.types, table.measured, table.rows[::-1])
 
     monkeypatch.setattr(ChargedAnswers, "make_steps", make_more)
     monkeypatch.setattr(QuoteDesk, "make_charge", charge_with_note)

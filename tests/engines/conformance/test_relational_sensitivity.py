@@ -386,6 +386,9 @@ def test_engines_agree_on_relations(other: EngineUnderTest) -> None:
 def test_every_engine_keeps_every_claim(other: EngineUnderTest) -> None:
     """Every engine under the same oracle."""
     assert check(a_world(3, units=2), random.Random(3), other) == []
+
+
+def test_every_engine_keeps_every_claim_of_mixed_owners(other: EngineUnderTest) -> None:
     seed, world = next(mixed_worlds(2000, 2300))
     assert check(world, random.Random(seed), other) == []
 

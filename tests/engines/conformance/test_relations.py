@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import sys
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -21,6 +22,7 @@ from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, Tabl
 from discreet.plan.expressions import Column, Expression, Literal
 from discreet.plan.functions import make_call, make_literal
 from discreet.plan.reach import reach
+from discreet.plan.real_steps import MARGIN
 from discreet.plan.relations import (
     Capped,
     Caps,
@@ -515,6 +517,37 @@ def test_sums_and_medians_of_reals(stored: EngineUnderTest) -> None:
         PerUnit(Distinct(Scan("t")), "g", (("key", key),), features),  # not a plain table
         Window(Scan("t"), "g", (key,), (), features[:2]),
         Window(Scan("t"), "g", (key,), ((value, False),), features[:2]),
+    ):
+        agree(stored, {"t": frame}, counted(relation, catalog), catalog)
+
+
+# How large values may count: every size, some of which bounding would not choose.
+SIZES = (
+    0.0, 5e-324, 1e-310, 1e-300, 2.0**-923, 0.1, 50.0, 1e5 * MARGIN, 2.0**61, 2.0**62, 2.0**420, sys.float_info.max,
+)  # fmt: skip
+
+
+def test_sums_of_reals_of_a_public_size(stored: EngineUnderTest) -> None:
+    """The steps follow from the size: each engine finds the very double that the oracle finds."""
+    rng = random.Random(3)
+    groups = [make_reals(rng) for _ in range(40)] + [[math.inf, 1.0], [None], [-0.0], [-math.inf, None]]
+    for size in SIZES:
+        groups += [[rng.uniform(-1, 1) * size for _ in range(rng.randint(1, 9))] for _ in range(9)]
+        groups += [[-size, size], [size / 3, size * 3, -size], [math.nextafter(size, 0)] * 5, [size * 1e-20] * 3]
+    catalog = catalog_of({"t": ({"key": N, "value": R}, {"public": True})})
+    key, value = Column("t", "key", N), Column("t", "value", R)
+    keys = [i for i, group in enumerate(groups) for _ in group]
+    frame = pa.table({"key": keys, "value": pa.array([real for group in groups for real in group], pa.float64())})
+    features = [
+        (f"{feature} {i}", FeatureCall(feature, value, R, size=size))
+        for i, size in enumerate(SIZES)
+        for feature in (Feature.SUM, Feature.MEAN)
+    ]
+    unknown = ("unknown", FeatureCall(Feature.SUM, value, R))  # its steps follow from the rows
+    for relation in (
+        PerUnit(Scan("t"), "g", (("key", key),), (*features, unknown)),
+        PerUnit(Distinct(Scan("t")), "g", (("key", key),), tuple(features[::5])),
+        Window(Scan("t"), "g", (key,), ((value, False),), (*features[::3], unknown)),
     ):
         agree(stored, {"t": frame}, counted(relation, catalog), catalog)
 

@@ -9,7 +9,10 @@ import logging
 import os
 import random
 import re
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -52,7 +55,11 @@ def rows_of_block(block: bytes, width: int) -> list[Row]:
 
 def rows_of_file(path: Path, width: int, form: CsvForm = PLAIN_FORM) -> list[Row]:
     found: list[Row] = []
-    read_rows(str(path), width, lambda columns: found.extend(zip(*(column.to_pylist() for column in columns))), form)
+
+    def take(columns: Sequence[Any]) -> None:
+        found.extend(zip(*(column.to_pylist() for column in columns)))
+
+    read_rows(str(path), (None,) * width, take, form)
     return found
 
 
@@ -88,6 +95,7 @@ def test_the_rows_of_a_file_are_those_of_its_lines(seed: int, tmp_path: Path, mo
     limit = rng.choice([6, 12, 1 << 20])
     monkeypatch.setattr(csv_lines, "LINE_LIMIT", limit)
     monkeypatch.setattr(csv_lines, "BLOCK_BYTES", rng.choice([1, 2, 3, 7, 64, 8 << 20]))
+    monkeypatch.setattr(csv_lines, "LEAST_PIECE", rng.choice([1, 20, 1 << 20]))
     lines = [hostile_line(rng) for _ in range(rng.randrange(60))]
     path = tmp_path / "v.csv"
     path.write_bytes(b"\n".join([b"a,b,c", *lines]) + rng.choice([b"", b"\n"]))
@@ -154,9 +162,25 @@ def test_every_fault_is_counted(tmp_path: Path) -> None:
     path = tmp_path / "v.csv"
     bad = [b"x" * (csv_lines.LINE_LIMIT + 1), b"\xff,1", b"a\0,1", b"a\rb,1", b'"a,1', b"", b"1", b"1,2,3"]
     path.write_bytes(b"\n".join([b"a,b", *bad, b"1,2", b"z" * (9 << 20), b"3,4\r"]))
-    counts = read_rows(str(path), 2, lambda _: None)
+    counts = read_rows(str(path), (None, None), lambda _: None)
     assert counts.rows == 2 and counts.left_out == 9
     assert counts.faults == dict.fromkeys(LineFault, 1) | {LineFault.TOO_LONG: 2, LineFault.FIELDS: 2}
+
+
+def test_odd_lines_cost_time_for_their_own_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a block with one odd line an eighth is looked at line by line, and all rows are there, in order."""
+    monkeypatch.setattr(csv_lines, "LEAST_PIECE", 4 << 10)
+    path, looked = tmp_path / "v.csv", list[int]()
+
+    def look(block: bytes, width: int, delimiter: str) -> tuple[list[Any], Counter[LineFault]]:
+        looked.append(len(block))
+        return read_block(block, width, delimiter)
+
+    monkeypatch.setattr(csv_lines, "read_block", look)
+    lines = [f"{i},x{i}" for i in range(4000)]
+    path.write_text("\n".join(["a,b", *lines[:1000], '1,"open', *lines[1000:]]))
+    assert [f"{a},{b}" for a, b in rows_of_file(path, 2)] == lines
+    assert len(looked) == 1 and looked[0] < 4 << 10 < path.stat().st_size / 8
 
 
 def test_headers_follow_the_same_rule(tmp_path: Path) -> None:

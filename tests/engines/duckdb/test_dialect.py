@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from discreet.engines.duckdb.dialect import DIALECT, TYPES, pick_parameters
@@ -40,3 +41,23 @@ def test_18_no_function_is_volatile() -> None:
         layers.write_value(expression)
         text = " ".join(layers.write_ctes("t", "e")[0])
         assert not re.search(r"\b(random|now|current_\w+|today|uuid|gen_random\w*|nextval|get_\w+)\b", text), name
+
+
+@pytest.mark.parametrize(("weight", "values"), [
+    (3, [2**62, 2**62, 2**62, -(2**62), -(2**62), -(2**62), 5]),
+    (0, [2**62, 2**62, 2**62]),
+    (0, [-(2**63), -(2**63), -1]),
+    (2**24, [2**37, -(2**63), 2**63 - 1, None]),
+    (1, [2**61 - 1, -(2**63), 2**63 - 1, 1]),
+    (7, [None]),
+])  # fmt: skip  # sums on the way are beyond 64 bits, and products are not beyond 62
+@pytest.mark.parametrize("grouped", [False, True])
+def test_low_sums_wrap_and_their_products_are_exact(weight: int, values: list[int | None], grouped: bool) -> None:
+    """They neither raise nor become NULL, in groups and without."""
+    product = DIALECT.low_product(f"CAST({weight} AS BIGINT)", f"coalesce({DIALECT.low_sum('x')}, 0)")
+    frame = pa.table({"x": pa.array(values, pa.int64()), "k": [1] * len(values)})
+    with duckdb.connect() as connection:
+        connection.register("given", frame)
+        query = f"SELECT {product} FROM given{' GROUP BY k' * grouped}"
+        ((found,),) = connection.execute(query).fetchall()
+    assert found == weight * sum(value or 0 for value in values) and abs(found) < 2**62

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.engines.duckdb.session import Session, Settings
+from discreet.engines.duckdb.session import MOST_KEPT, Session, Settings
 from discreet.engines.duckdb.session_pool import MOST_IDLE, SessionPool
 from discreet.engines.duckdb.sources import Database, Frame, Parquet
 
@@ -35,6 +35,31 @@ def test_a_connection_is_used_again_and_holds_nothing_of_before(settings: Settin
         with pytest.raises(duckdb.Error):
             second._connection.execute("SET threads = 2")
         assert second.run(f"SELECT a FROM {frame.write_from()}") == [(1,)]
+    pool.close()
+
+
+def test_small_tables_of_plans_stay_until_there_are_others(settings: Settings) -> None:
+    """What a plan says stays; what was found in rows does not, even under the same name."""
+    pool, frame = SessionPool(), Frame(pa.table({"a": [1]}))
+    groups = pa.table({"k0": ["A", "B"]})
+    with pool.lease(settings, [frame]) as first:
+        first.keep("domain", groups)
+        first.keep("listed0", pa.table({"listed": range(MOST_KEPT + 1)}))
+    with pool.lease(settings, [frame]) as second:
+        assert second is first and second.run("SELECT count(*) FROM domain") == [(2,)]
+        with pytest.raises(duckdb.CatalogException):
+            second._connection.execute("SELECT * FROM listed0")
+        second._connection.execute("DELETE FROM domain")  # to see whether it is made anew
+        second.keep("domain", pa.table({"k0": ["A", "B"]}))
+        assert second.run("SELECT count(*) FROM domain") == [(0,)]
+        second.keep("domain", pa.table({"k0": ["C"]}))
+        assert second.run("SELECT k0 FROM domain") == [("C",)]
+        second.fill("domain", pa.table({"k0": ["private"]}))
+        assert second.run("SELECT k0 FROM domain") == [("private",)]
+    with pool.lease(settings, [frame]) as third:
+        assert third is first
+        with pytest.raises(duckdb.CatalogException):
+            third._connection.execute("SELECT * FROM domain")
     pool.close()
 
 

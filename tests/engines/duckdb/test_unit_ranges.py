@@ -7,14 +7,18 @@ from dataclasses import replace
 import pytest
 
 from discreet.bounding.contributions import Counts, Measure
-from discreet.engines.duckdb import prepared
+from discreet.engines.duckdb import prepared, unit_ranges
 from discreet.engines.duckdb.engine import DuckDBEngine
+from discreet.engines.sql.unit_sums import write_by_units
+from discreet.errors import DiscreetError
 from discreet.plan.expressions import Column
 from tests.engines.conformance.test_measures import a_broad_world, answer
 from tests.engines.worlds import NAME, SALT, UNIT, catalog, frame
 
 
-@pytest.mark.parametrize(("seed", "unit"), [(202, UNIT), (205, UNIT), (207, NAME), (211, UNIT)])
+@pytest.mark.parametrize(
+    ("seed", "unit"), [(205, UNIT), (210, NAME), (218, UNIT), (219, NAME), (220, UNIT), (232, NAME)]
+)
 def test_small_ranges_change_nothing(seed: int, unit: Column, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranges of three rows, which no unit may be cut by."""
     monkeypatch.setattr(prepared, "RANGE_ROWS", 3)
@@ -23,9 +27,44 @@ def test_small_ranges_change_nothing(seed: int, unit: Column, monkeypatch: pytes
     engine, plain = (DuckDBEngine(tables, catalog(unit), threads=2) for _ in range(2))
     engine.prepare("t")
     wanted = answer(plain.run(world.bounded, salt=SALT))
-    assert answer(engine.run(world.bounded, salt=SALT)) == wanted
+    assert len(wanted) > 2
+    for _ in range(2):  # nothing is left behind in the session that the second question gets
+        assert answer(engine.run(world.bounded, salt=SALT)) == wanted
     engine.close()
     plain.close()
+
+
+def test_a_range_that_is_missing_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative control: the ranges do share the work."""
+    monkeypatch.setattr(prepared, "RANGE_ROWS", 3)
+    world = a_broad_world(220, unit=UNIT, units=8, most=20)
+    engine = DuckDBEngine({"t": frame(world.rows)}, catalog(UNIT), threads=2)
+    engine.prepare("t")
+    wanted = answer(engine.run(world.bounded, salt=SALT))
+    spans = prepared.UnitRanges.write_spans
+    monkeypatch.setattr(prepared.UnitRanges, "write_spans", lambda self, ordinal: spans(self, ordinal)[1:])
+    assert answer(engine.run(world.bounded, salt=SALT)) != wanted
+    engine.close()
+
+
+def test_a_failed_question_leaves_no_totals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a range fails, the next question starts with none."""
+    monkeypatch.setattr(prepared, "RANGE_ROWS", 3)
+    world = a_broad_world(220, unit=UNIT, units=8, most=20)
+    engine = DuckDBEngine({"t": frame(world.rows)}, catalog(UNIT), threads=2)
+    engine.prepare("t")
+    wanted = answer(engine.run(world.bounded, salt=SALT))
+    with monkeypatch.context() as patch:
+        broken = iter((False, False, True))
+        patch.setattr(
+            unit_ranges,
+            "write_by_units",
+            lambda *given: "SELECT error('no')" if next(broken, False) else write_by_units(*given),
+        )
+        with pytest.raises(DiscreetError):
+            engine.run(world.bounded, salt=SALT)
+    assert answer(engine.run(world.bounded, salt=SALT)) == wanted
+    engine.close()
 
 
 def test_progress_is_the_share_of_ranges(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,12 +8,16 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as some
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread
 from discreet.engines.memory.engine import MemoryEngine
+from discreet.engines.memory.per_unit import compute_feature
 from discreet.engines.memory.relations import RelationReader
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column, Expression
+from discreet.plan.real_steps import MARGIN
 from discreet.plan.relations import (
     Caps,
     Distinct,
@@ -177,6 +181,23 @@ def test_reals_are_added_in_steps() -> None:
     for number in (0.1, 1 / 3, 1e-200, 1.7e308, 1 / 49):
         for count in (3, 7, 49):
             assert over(Feature.MEAN, [number] * count, R, R) == number
+
+
+@given(some.lists(some.floats(-1e9, 1e9), min_size=1, max_size=20), some.sampled_from([None, 1e9, 1e9 * MARGIN]))
+def test_reals_are_added_like_reals(values: list[float], size: float | None) -> None:
+    """A sum is about as near to the true one as doubles are, a mean lies between its values, one value is itself."""
+
+    def compute(kind: Feature, some_values: list[float]) -> float:
+        found = compute_feature(FeatureCall(kind, REAL, R, size=size), [{REAL: value} for value in some_values])
+        assert isinstance(found, float)
+        return found
+
+    lost = 2.0**-72  # a part of a step of the largest size
+    off = compute(Feature.SUM, values) - math.fsum(values)
+    assert abs(off) <= 2 * math.ulp(len(values) * max(map(abs, values))) + len(values) * lost
+    assert min(values) - lost <= compute(Feature.MEAN, values) <= max(values) + lost
+    for value in (each for each in values if abs(each) > 2.0**-20):
+        assert compute(Feature.SUM, [value]) == compute(Feature.MEAN, [value] * 3) == value
 
 
 def window(order: tuple[tuple[Expression, bool], ...], *computes: FeatureCall) -> list[tuple[Value, ...]]:

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+import pytest
 
 from discreet.engines.engine import Engine
 from discreet.engines.spark.engine import SparkEngine
-from discreet.engines.spark.session import import_pyspark_sql
+from discreet.engines.spark.session import find_java, import_pyspark_sql, start_java
 from discreet.plan.catalog import Catalog
 
 _NUMBERS = count()
@@ -23,9 +24,11 @@ _NUMBERS = count()
 # are small and statements long, so that compiling them, by Spark or by Java, would take most of the time;
 # ``test_compiled`` asks with all of that on.
 SETTINGS = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+ExitOnOutOfMemoryError",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.driver.memory": "2g",
+    "spark.sql.ui.retainedExecutions": "1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
@@ -43,7 +46,11 @@ def missing() -> str:
     """Why there is no Spark; empty where there can be one."""
     if find_spec("pyspark") is None:
         return "PySpark is not installed (pip install 'discreet[spark]')"
-    return "" if shutil.which("java") else "Java is not installed (Debian: apt-get install openjdk-17-jre-headless)"
+    return "" if find_java() else "Java is not installed (Debian: apt-get install openjdk-17-jre-headless)"
+
+
+# Of every module whose tests ask a real Spark: they run in one process, with one Java.
+NEEDS_SPARK = [pytest.mark.spark, pytest.mark.skipif(bool(missing()), reason=missing())]
 
 
 @lru_cache(maxsize=1)
@@ -52,7 +59,7 @@ def spark() -> Any:
     builder = import_pyspark_sql().SparkSession.builder.appName("tests").master("local[2]")
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    return start_java(builder)
 
 
 class LoadedSpark(SparkEngine):

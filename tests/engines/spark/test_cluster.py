@@ -27,11 +27,11 @@ from discreet.engines.spark import jobs
 from discreet.engines.spark.engine import SparkEngine
 from discreet.errors import UsageError
 from tests.engines.spark.clinic import QUESTION, find_left, write_clinic
-from tests.engines.spark.loading import missing
+from tests.engines.spark.loading import NEEDS_SPARK
 from tests.engines.spark.servers import run_cluster
 from tests.engines.worlds import SALT
 
-pytestmark = [pytest.mark.skipif(bool(missing()), reason=missing()), pytest.mark.long]
+pytestmark = [*NEEDS_SPARK, pytest.mark.long]
 FILES = 24
 
 

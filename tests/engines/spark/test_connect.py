@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 import shutil
+import subprocess
 import sys
-import warnings
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -23,25 +22,13 @@ from discreet.privacy import Budget, Neighbours
 from tests.engines.conformance.engines import DUCKDB
 from tests.engines.conformance.test_tabulation import make_tabulation, tabulate
 from tests.engines.spark.clinic import PLANTED, QUESTION, SENTENCE, find_left, write_clinic
-from tests.engines.spark.loading import LoadedSpark, missing
+from tests.engines.spark.loading import NEEDS_SPARK, LoadedSpark
 from tests.engines.spark.servers import run_connect
 from tests.engines.spark.test_faults import find_planted, raise_on_values
 from tests.engines.worlds import SALT, UNIT, a_world, catalog, frame
 
-WHY = missing() or ("" if find_spec("grpc_status") else "Spark Connect needs pip install 'pyspark[connect]'")
-pytestmark = [
-    pytest.mark.skipif(bool(WHY), reason=WHY),
-    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),  # which is not used
-]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def connect_is_loaded() -> None:
-    """PySpark takes a process without a file, as a worker of these tests is, for its own doctests, and ends it."""
-    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        patch.setattr(sys, "ps1", ">>> ", raising=False)  # somebody sits at a prompt
-        import_module("pyspark.sql.connect.session")
+WHY = "" if find_spec("grpc_status") else "Spark Connect needs pip install 'pyspark[connect]'"
+pytestmark = [*NEEDS_SPARK, pytest.mark.skipif(bool(WHY), reason=WHY)]
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +58,21 @@ def test_a_codebook_asks_through_connect(address: str, tmp_path: Path) -> None:
     with discreet.open(write_clinic(tmp_path, address=address)) as curator:
         answer = curator.ask(QUESTION, epsilon=1)
         assert answer is not None and find_left(curator) == 1
+
+
+ASK = """
+import sys, discreet
+with discreet.open(sys.argv[1]) as curator:
+    print(len(curator.ask(sys.argv[2], epsilon=1).rows.rows))
+"""
+
+
+def test_a_program_without_a_file_asks_where_warnings_are_errors(address: str, tmp_path: Path) -> None:
+    """PySpark warns of new versions of pandas; there it would take the warning for a reason to end the process."""
+    book = write_clinic(tmp_path, address=address)
+    words = [sys.executable, "-W", "error", "-c"]
+    told = subprocess.run([*words, ASK, str(book), QUESTION], capture_output=True, text=True, check=False)  # noqa: S603
+    assert told.stdout.strip() == "2", told.stderr[-2000:]
 
 
 def test_words_that_quote_values_are_not_printed(

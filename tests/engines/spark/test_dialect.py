@@ -7,18 +7,17 @@ import datetime as dt
 import random
 
 import pyarrow as pa
-import pytest
 
 from discreet.engines.order import TypedValue
 from discreet.engines.spark.dialect import DIALECT, WIDE
 from discreet.engines.spark.session import SparkQuestion
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type
 from tests.engines.nasty import VALUES
-from tests.engines.spark.loading import missing, spark
+from tests.engines.spark.loading import NEEDS_SPARK, spark
 from tests.engines.spark.order import SparkOrder, hash_bytes
 from tests.engines.worlds import ARROW, SALT
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+pytestmark = NEEDS_SPARK
 
 
 def test_the_hash_in_python_is_spark_s() -> None:

@@ -24,9 +24,9 @@ from discreet.engines.spark.session import SparkQuestion
 from discreet.errors import EngineFailure, LedgerStopped, UsageError
 from discreet.ledger.base_ledger import BaseLedger
 from tests.engines.spark.clinic import PLANTED, QUESTION, SENTENCE, find_left, write_clinic
-from tests.engines.spark.loading import missing, spark
+from tests.engines.spark.loading import NEEDS_SPARK, spark
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+pytestmark = NEEDS_SPARK
 LONG_WORK = "SELECT sum(id * id % 7) FROM range(1000000000000)"
 
 

@@ -25,10 +25,10 @@ from discreet.plan.relations import Scan
 from discreet.plan.source_kinds import SourceKind, kind_of_source
 from discreet.plan.types import LARGEST_REAL, Type
 from discreet.privacy import Neighbours, Unit
-from tests.engines.spark.loading import missing, spark
+from tests.engines.spark.loading import NEEDS_SPARK, spark
 from tests.engines.worlds import SALT
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+pytestmark = NEEDS_SPARK
 PLANTED = "4711123"
 FACTS = TableFacts(
     name="visits",

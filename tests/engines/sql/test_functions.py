@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.sql.functions import FORMS, write_call
 from discreet.plan.elementary import ELEMENTARY
@@ -23,3 +25,11 @@ def test_the_tree_of_magnitudes_is_shallow() -> None:
             depth += (word == "CASE") - (word == "END")
             deepest = max(deepest, depth)
         assert depth == 0 and deepest <= 9
+
+
+@pytest.mark.parametrize("word", ["least", "greatest"])
+def test_no_column_is_named_twice(word: str) -> None:
+    """DuckDB's planner fails over some statements in which a function has one column twice."""
+    x, y = (Column("t", name, Type.INTEGER) for name in "xy")
+    assert write_call(DIALECT, make_call(word, x, x), ["x", "x"]) == "x"
+    assert write_call(DIALECT, make_call(word, x, y, x), ["x", "y", "x"]) == f"{word}(x, y)"

@@ -24,20 +24,22 @@ the last is odd, so it stands at its end, and those between come in pairs of an 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.engines.duckdb.plain_lines import read_plain_block
 from discreet.late_dataclass import dataclass
 from discreet.plan import csv_form
 from discreet.plan.arrow import is_utf8
 from discreet.plan.csv_form import PLAIN_FORM, CsvForm, name_columns, open_bytes, read_first_line, split_header, to_utf8
+from discreet.plan.types import Type
 
 LINE_LIMIT = csv_form.LINE_LIMIT
-BLOCK_BYTES = 8 << 20
+BLOCK_BYTES, LEAST_PIECE = 8 << 20, 1 << 20
 _FEED, _RETURN, _QUOTE = 10, 13, 34
 
 Positions: TypeAlias = NDArray[np.int64]
@@ -88,15 +90,37 @@ def read_names(path: str, form: CsvForm = PLAIN_FORM) -> tuple[str, ...] | None:
     return None if fields is None or not any(fields) else name_columns(fields)
 
 
-def read_rows(path: str, width: int, write: Callable[[list[Any]], None], form: CsvForm = PLAIN_FORM) -> LineCounts:
-    """Hand the rows behind the header to ``write``, some at a time, as one Arrow array of text for each column."""
+def read_rows(
+    path: str, kinds: Sequence[Type | None], write: Callable[[Sequence[Any]], None], form: CsvForm = PLAIN_FORM
+) -> LineCounts:
+    """Hand the rows behind the header to ``write``, some at a time, as one Arrow column for each kind.
+
+    Columns are texts, or already numbers where their kind is one and all lines of a block are plain.
+    """
     rows, faults = 0, Counter[LineFault]()
     for block in cut_into_blocks(path, faults):
-        columns, found = read_block(to_utf8(block, form.encoding), width, form.delimiter)
-        write(columns)
-        rows += len(columns[0])
-        faults.update(found)
+        for columns, found in _read_pieces(to_utf8(block, form.encoding), kinds, form.delimiter):
+            write(columns)
+            rows += len(columns[0])
+            faults.update(found)
     return LineCounts(rows, {fault: faults[fault] for fault in LineFault if faults[fault]})
+
+
+def _read_pieces(
+    block: bytes, kinds: Sequence[Type | None], delimiter: str
+) -> Iterator[tuple[Sequence[Any], Counter[LineFault]]]:
+    """The rows of a block and what was left out, in pieces, so that an odd line costs time for its own piece alone."""
+    quoted = b'"' in block
+    known = not quoted or not len(_Lines.find(block, delimiter).find_misquoted())
+    columns = read_plain_block(block, kinds, delimiter, LINE_LIMIT, quoted=quoted) if known else None
+    middle = block.find(b"\n", len(block) // 2) + 1
+    if columns is not None:
+        yield columns, Counter()
+    elif len(block) > LEAST_PIECE and middle < len(block):
+        yield from _read_pieces(block[:middle], kinds, delimiter)
+        yield from _read_pieces(block[middle:], kinds, delimiter)
+    else:
+        yield read_block(block, len(kinds), delimiter)
 
 
 def cut_into_blocks(path: str, faults: Counter[LineFault]) -> Iterator[bytes]:
@@ -198,14 +222,14 @@ class _Lines:
         # From the last that is said to the first, so that the first stays.
         found[fields != width] = LineFault.FIELDS
         found[(self.stops == self.starts) & (width > 1)] = LineFault.BLANK
-        found[self._find_misquoted()] = LineFault.QUOTES
+        found[self.find_misquoted()] = LineFault.QUOTES
         found[self.find_lines_of(inside)] = LineFault.CARRIAGE_RETURN
         found[self.find_lines_of(np.flatnonzero(self.data == 0))] = LineFault.ZERO_BYTE
         found[self._find_misencoded()] = LineFault.NOT_UTF8
         found[self.feeds - self.starts > LINE_LIMIT] = LineFault.TOO_LONG
         return found
 
-    def _find_misquoted(self) -> Positions:
+    def find_misquoted(self) -> Positions:
         """The lines whose quotes break the pattern. A quote is never the last byte of a block, which is a feed."""
         lines = self.find_lines_of(self.quotes)
         before, behind = self.data[np.maximum(self.quotes - 1, 0)], self.data[self.quotes + 1]

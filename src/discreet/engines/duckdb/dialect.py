@@ -112,11 +112,23 @@ class DuckDBDialect:
     def bounded_sum(self, value: str, most: int) -> str:  # noqa: ARG002  # all sums are wide
         return self.wide_sum(value)
 
+    def low_sum(self, value: str) -> str:
+        return self.wide_sum(value)
+
+    def low_product(self, weight: str, total: str) -> str:
+        return f"{weight} * coalesce({self.narrow(total)}, 0)"  # the weight of what is larger is 0
+
     def trunc_divide(self, left: str, right: str, *, wide: bool = False) -> str:  # noqa: ARG002  # one form for both
         return f"({left}) // ({right})"
 
     def trunc_remainder(self, left: str, right: str, *, wide: bool = False) -> str:  # noqa: ARG002  # one form for both
         return f"({left}) % ({right})"
+
+    def split_wide(self, value: str, half: int) -> tuple[str, str]:
+        # A quotient of 128 bits takes as long as reading a dozen rows. Bits are cut for nothing, if there is no sign.
+        parts = (f"abs({value}) >> {half.bit_length() - 1}", f"abs({value}) & {self.wide_literal(half - 1)}")
+        high, low = (f"(sign({value}) * {self.as_integer(part)})" for part in parts)
+        return high, low
 
     def as_integer(self, value: str) -> str:
         return f"CAST({value} AS BIGINT)"
@@ -129,8 +141,8 @@ class DuckDBDialect:
         digits = f"CAST(CAST({value} AS VARCHAR) AS DOUBLE)"  # digits are read correctly, whatever their number
         return f"CASE WHEN {small} IS NOT NULL THEN CAST({small} AS DOUBLE) ELSE {digits} END"
 
-    def wide_of_real(self, value: str) -> str:
-        return f"CAST(trunc({value}) AS HUGEINT)"
+    def cut_real(self, value: str) -> str:
+        return f"CAST(trunc({value}) AS BIGINT)"
 
     def integer_of_real(self, value: str) -> str:
         return f"TRY_CAST({value} AS BIGINT)"
@@ -239,11 +251,19 @@ class DuckDBDialect:
         return f"SELECT * FROM {source} QUALIFY row_number() OVER ({within}ORDER BY {', '.join(order)}) <= {most}"
 
     @property
+    def moves_rows(self) -> bool:
+        return False
+
+    @property
     def counts_by_window(self) -> bool:
         return False
 
-    def gather(self, by: str) -> str:  # noqa: ARG002  # there is one place
-        return ""
+    @property
+    def counts_groups_by_window(self) -> bool:
+        return False
+
+    def gather(self, source: str, items: Sequence[str], by: Sequence[str]) -> str:  # noqa: ARG002  # there is one place
+        return source
 
     def number_each(self, source: str, values: Sequence[str]) -> str:
         cells, places = ", ".join(values), ", ".join(map(str, range(len(values))))

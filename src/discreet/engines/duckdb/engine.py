@@ -3,46 +3,65 @@
 Every question has a locked-down connection for itself (``session_pool``). Where rows are their own units, sums by group
 are all there is.
 Where units own many rows, what a unit has is counted first and its rows are weighed by that. On a prepared table this
-is done for one range of units after the other, and the sums are added up (``unit_ranges``).
+is done for one range of units after the other, and the sums are added up (``unit_ranges``). Where there are very many
+rows, each part of them is weighed by itself (``unit_tally``).
 """
 
 # ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from discreet.bounding.contributions import BoundedPlan
 from discreet.engines.duckdb.dialect import DIALECT
-from discreet.engines.duckdb.prepared import PreparedTable, prepare
-from discreet.engines.duckdb.scanning import StoredColumn, fits, plan_type, write_stored_column, write_unguarded_real
-from discreet.engines.duckdb.session import Settings
+from discreet.engines.duckdb.joined_tables import JoinedTables
+from discreet.engines.duckdb.prepared import CARRIED, CopyPlace, PreparedTable, prepare, write_selection
+from discreet.engines.duckdb.repeat_copies import RepeatCopies
+from discreet.engines.duckdb.scanning import (
+    StoredColumn,
+    find_stored_value,
+    fits,
+    plan_type,
+    write_stored_column,
+    write_unguarded_real,
+)
+from discreet.engines.duckdb.session import Session, Settings
 from discreet.engines.duckdb.session_pool import SessionPool
-from discreet.engines.duckdb.sources import Csv, Parquet, Source, open_source
+from discreet.engines.duckdb.sources import Csv, Database, Frame, Parquet, Source, open_source
+from discreet.engines.duckdb.stored_texts import has_plain_numbers
 from discreet.engines.duckdb.table_copies import TableCopies
 from discreet.engines.duckdb.unit_ranges import run_by_ranges
+from discreet.engines.duckdb.unit_tally import LEAST_ROWS, UnitTally, plan_tally
 from discreet.engines.engine import Capabilities, Groups, ProgressCallback, key_order
 from discreet.engines.failure import LOG, hide_error, tell_owner
 from discreet.engines.lookups import make_lookups
 from discreet.engines.order import EngineHash
 from discreet.engines.private_folder import PrivateFolder
+from discreet.engines.sql.clauses import Clauses
 from discreet.engines.sql.coded_rows import mark_empty, tabulate_rows
 from discreet.engines.sql.dialect import quote_name
 from discreet.engines.sql.distinct_values import add_distinct_values
 from discreet.engines.sql.group_rows import make_groups, sort_groups
-from discreet.engines.sql.relations import StoredTable, name_of_values, rows_of, to_values_table
+from discreet.engines.sql.layers import Layers
+from discreet.engines.sql.relations import StoredTable, Writer, name_of_values, rows_of, to_values_table
+from discreet.engines.sql.repeated_keys import Repeats
 from discreet.engines.sql.spreads import add_spreads
 from discreet.engines.sql.statement import BoundedStatement, RowSource
+from discreet.engines.sql.sunk_conditions import StoredValue, write_stored
 from discreet.engines.sql.unit_sums import write_by_units
 from discreet.engines.tabulation import Tabulation
-from discreet.errors import UsageError
+from discreet.errors import InternalError, UsageError
 from discreet.exact import Integers
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog, TableFacts, suggest_nearest
 from discreet.plan.evaluate import settle
 from discreet.plan.expressions import Column
-from discreet.plan.relations import Scan, Values, find_tables, split
+from discreet.plan.reach import reach
+from discreet.plan.relations import Join, Scan, Values, find_tables, split
 from discreet.plan.types import Type, Value
 
 T = TypeVar("T")
@@ -50,8 +69,19 @@ T = TypeVar("T")
 # DuckDB's words for a text in a Parquet file that is not UTF-8. Its kind of error has many other causes.
 _MISENCODED = "Invalid string encoding"
 
+# What numbers of CSV files are in a copy.
+_COPIED = {Type.INTEGER: "BIGINT", Type.REAL: "DOUBLE"}
+
 StoredColumns: TypeAlias = dict[str, StoredColumn]
 """The columns of a source by their small names."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyRows:
+    """A prepared table that is all a question reads, and the names that columns have there."""
+
+    table: PreparedTable
+    columns: Mapping[Column, str]
 
 
 class DuckDBEngine:
@@ -59,7 +89,8 @@ class DuckDBEngine:
 
     ``sources`` gives for each table a path or pattern, a codebook's source, or a frame. ``memory_limit`` bounds what
     DuckDB holds in memory; larger work goes through ``temp_directory``, by default a private folder that is deleted.
-    ``order`` is the rule of the secret order.
+    ``order`` is the rule of the secret order. Tables of ``least_tallied`` rows and more are read part by part
+    (``unit_tally``), with the same answers.
     """
 
     def __init__(
@@ -71,9 +102,11 @@ class DuckDBEngine:
         threads: int | None = None,
         temp_directory: str | Path | None = None,
         order: EngineHash | None = None,
+        least_tallied: int = LEAST_ROWS,
     ) -> None:
         self.capabilities = Capabilities(prepares=True, reports_progress=True, spills=True)
         self._order = order or EngineHash()
+        self._least_tallied = least_tallied
         self._private = PrivateFolder(temp_directory)
         self._folder = self._private.path
         self._settings = Settings(
@@ -85,9 +118,12 @@ class DuckDBEngine:
         self._prepared: dict[str, PreparedTable] = {}
         self._copies = TableCopies(self._folder)
         self._sessions = SessionPool()
+        self._repeats = RepeatCopies(self._folder, self._settings)
         self._counted: dict[tuple[str, tuple[str, ...]], tuple[str, int]] = {}
 
     def schema(self, table: str) -> Mapping[str, Type | None]:
+        if isinstance(self._find_source(table), Csv):
+            return dict.fromkeys((column.name for column in self._read_columns(table).values()), Type.TEXT)
         return {column.name: plan_type(column.type) for column in self._read_columns(table).values()}
 
     def version(self, table: str) -> str:
@@ -143,6 +179,7 @@ class DuckDBEngine:
         self._sessions.close()
         self._prepared.clear()
         self._copies.clear()
+        self._repeats.clear()
         self._private.close()
 
     def prepare(self, table: str) -> None:
@@ -159,9 +196,34 @@ class DuckDBEngine:
             raise hide_error(error) from None
 
     def _prepare(self, facts: TableFacts) -> PreparedTable:
-        stored = self._read_columns(facts.name)
-        columns = {name: stored[name.lower()] for name in facts.columns}
-        return prepare(self._find_rows(facts.name), facts, columns, self._folder, self._settings)
+        columns = [Column(facts.name, name, kind) for name, (kind, _) in facts.columns.items()]
+        chain = self._follow_links(facts.name)
+        sources = {table: self._find_rows(table) for table in chain}
+        place = CopyPlace(self._folder, self._settings, self._find_version(facts.name))
+        if facts.link is None:
+            stored = self._make_table(facts.name, sources[facts.name])
+            selection = write_selection(columns, stored.columns, stored.source)
+            return prepare(selection, columns, facts.unit_column, list(sources.values()), place)
+        reached = reach(facts.name, self._catalog)
+        if reached.unit is None:
+            raise InternalError("A table reaches a unit that is none.")
+        writer = Writer(self._catalog, lambda table: self._make_table(table, sources[table]), b"", Clauses(DIALECT))
+        top = writer.write(reached.relation, {*columns, reached.unit})
+        unit = Column(facts.name, CARRIED, reached.unit.type)
+        values = {column.name: top.columns[column] for column in columns} | {CARRIED: top.columns[reached.unit]}
+        selection = f"WITH {', '.join(writer.clauses.written)} {write_selection([*columns, unit], values, top.name)}"
+        return prepare(selection, columns, unit, list(sources.values()), place)
+
+    def _follow_links(self, table: str) -> list[str]:
+        """A table, and those by which its rows reach their unit."""
+        chain = [table]
+        while (link := self._catalog.tables[chain[-1]].link) is not None:
+            chain.append(link.parent)
+        return chain
+
+    def _find_version(self, table: str) -> str:
+        """The version of everything that a prepared copy is made of."""
+        return " ".join(self.version(name) for name in self._follow_links(table))
 
     def find_prepared_path(self, table: str) -> str | None:
         """Where the prepared copy of a table is, for the curator's own eyes; None where there is none."""
@@ -196,34 +258,52 @@ class DuckDBEngine:
             table: self._find_prepared(table) or self._find_rows(table)
             for table in find_tables(split(bounded.source)[0])
         }
-        relation, values, _ = self._choose_rows(bounded, sources, salt)
+        ready = self._find_ready(bounded, sources)
+        relation, values, read = self._choose_rows(bounded, sources, salt, ready)
         statement = BoundedStatement(bounded, relation, DIALECT, self._order, salt)
-        with self._sessions.lease(settings, list(sources.values())) as session:
+        with self._sessions.lease(settings, read) as session:
             for name, table in (*values.items(), *make_lookups(bounded).items()):
-                session.fill(name, table)
+                session.keep(name, table)
             return tabulate_rows(session, statement, tabulation, watch)
 
     def _run(self, bounded: BoundedPlan, salt: bytes, watch: ProgressCallback | None, settings: Settings) -> Groups:
         base, _ = split(bounded.source)
         sources = {table: self._find_prepared(table) or self._find_rows(table) for table in find_tables(base)}
-        relation, values, ready = self._choose_rows(bounded, sources, salt)
+        ready = self._find_ready(bounded, sources)
+        relation, values, read = self._choose_rows(bounded, sources, salt, ready)
         statement = BoundedStatement(bounded, relation, DIALECT, self._order, salt)
-        with self._sessions.lease(settings, list(sources.values())) as session:
-            for name, table in values.items():
-                session.fill(name, table)
-            for name, table in make_lookups(bounded).items():
-                session.fill(name, table)
-            ranged = None if ready is None else run_by_ranges(session, statement, ready, watch)
-            if ranged is None:
-                query = statement.write_by_rows() if bounded.unit is None else write_by_units(statement)
-                found = session.read(sort_groups(query, statement.keys), statement.parameters, watch)
-            else:
-                found = iter(sorted(ranged, key=lambda row: key_order(row[: len(bounded.keys)])))
+        with self._sessions.lease(settings, read) as session:
+            for name, table in (*values.items(), *make_lookups(bounded).items()):
+                session.keep(name, table)
+            prepared = None if ready is None else ready.table
+            tally = plan_tally(statement, prepared, lambda name: self._make_table(name, sources[name]))
+            if tally is not None and tally.codes is not None:
+                coded, _, _ = self._choose_rows(bounded, sources, salt, None, tally.codes)
+                tally.read_codes(BoundedStatement(bounded, coded, DIALECT, self._order, salt))
+            found = self._read_totals(session, statement, tally, prepared, watch)
             groups = add_distinct_values(session, statement, make_groups(found, bounded), watch)
             groups = add_spreads(session, statement, groups, watch)
         if watch is not None:
             watch(1.0)
         return groups
+
+    def _read_totals(
+        self,
+        session: Session,
+        statement: BoundedStatement,
+        tally: UnitTally | None,
+        ready: PreparedTable | None,
+        watch: ProgressCallback | None,
+    ) -> Iterator[tuple[Any, ...]]:
+        """The keys and totals of each group, in order: weighed in parts where there are many rows, else by DuckDB."""
+        if tally is not None and tally.count_rows(session) >= self._least_tallied * tally.factor:
+            tallied = tally.run(session, self._folder, watch)
+            if tallied is not None:
+                return iter(sorted(tallied, key=lambda row: key_order(row[: len(statement.keys)])))
+        ranged = None if ready is None else run_by_ranges(session, statement, ready, watch)
+        whole = statement.write_by_rows() if statement.bounded.unit is None else write_by_units(statement)
+        query = sort_groups(ranged or whole, statement.keys)
+        return session.read(query, statement.parameters, None if ranged else watch)
 
     def _run_mended(self, tables: Iterable[str], work: Callable[[], T]) -> T:
         """Do work that reads tables. Where DuckDB meets bytes that are no text in a file, do it again on copies."""
@@ -243,37 +323,86 @@ class DuckDBEngine:
     def _find_prepared(self, table: str) -> PreparedTable | None:
         """The prepared table, if it is of the data's present version."""
         ready = self._prepared.get(table)
-        if ready is not None and ready.version() != self.version(table):
+        if ready is not None and ready.version() != self._find_version(table):
             del self._prepared[table]
             return None
         return ready
 
     def _choose_rows(
-        self, bounded: BoundedPlan, sources: Mapping[str, Source], salt: bytes
-    ) -> tuple[RowSource, dict[str, Any], PreparedTable | None]:
-        """How the question reads its rows, the public rows to fill in, and the prepared table if it is all there is."""
+        self,
+        bounded: BoundedPlan,
+        sources: Mapping[str, Source],
+        salt: bytes,
+        ready: ReadyRows | None,
+        codes: JoinedTables | None = None,
+    ) -> tuple[RowSource, dict[str, Any], list[Source]]:
+        """How the question reads its rows, the public rows to fill in, and everything that is read."""
         base, _ = split(bounded.source)
-        if isinstance(base, Scan):
-            source = sources[base.table]
-            if not isinstance(source, PreparedTable):
-                return self._scan_table(bounded, base, source), {}, None
-            if source.serves(bounded.unit, base.name):
-                return source.to_row_source(base.name), {}, source
+        read = list(sources.values())
+        if ready is not None:
+            return ready.table.to_row_source(ready.columns), {}, read
+        if isinstance(base, Scan) and not isinstance(sources[base.table], PreparedTable):
+            return self._scan_table(bounded, base, sources[base.table]), {}, read
+
+        @cache
+        def make_table(table: str) -> StoredTable:
+            stored = self._make_table(table, sources[table])
+            return stored if codes is None else codes.code_keys(table, stored)
+
+        def find_repeats(table: str, columns: tuple[str, ...]) -> Repeats:
+            types = {name: kind for name, (kind, _) in self._catalog.tables[table].columns.items()}
+            found = self._repeats.find(sources[table], make_table(table), types, columns)
+            read.extend(copy for copy in (found.keys, found.rows) if copy not in read)
+            return Repeats(found.keys.write_from(), found.rows.write_from(), columns)
+
         rows, values = rows_of(
-            bounded, self._catalog, lambda table: self._make_table(table, sources[table]), DIALECT, salt
+            bounded,
+            self._catalog,
+            make_table,
+            DIALECT,
+            salt,
+            repeats=find_repeats,
+            count_public=self.count_public,
         )
-        return rows, {name_of_values(i): to_values_table(given) for i, given in enumerate(values)}, None
+        return rows, {name_of_values(i): to_values_table(given) for i, given in enumerate(values)}, read
+
+    def _find_ready(self, bounded: BoundedPlan, sources: Mapping[str, Source]) -> ReadyRows | None:
+        """The prepared table that is all a question reads, ordered by its unit; None where there is none."""
+        base, _ = split(bounded.source)
+        scan = base.left if isinstance(base, Join) else base
+        source = sources.get(scan.table) if isinstance(scan, Scan) else None
+        if not isinstance(scan, Scan) or not isinstance(source, PreparedTable):
+            return None
+        reached = reach(scan.table, self._catalog, scan.alias)
+        if reached.relation != base or reached.unit not in (None, bounded.unit):
+            return None
+        columns = {Column(scan.name, column.name, column.type): name for column, name in source.names}
+        if isinstance(base, Join) and reached.unit is not None:
+            columns[reached.unit] = CARRIED
+            pairs = ((ours, theirs) for ours, theirs in base.on if isinstance(ours, Column))
+            columns |= {theirs: columns[ours] for ours, theirs in pairs if isinstance(theirs, Column)}
+        return ReadyRows(source, columns)
 
     def _make_table(self, table: str, source: Source) -> StoredTable:
         """A declared table as it is stored, for relations of several."""
         if isinstance(source, PreparedTable):
-            return StoredTable(source.write_from(), {column.name: quote_name(name) for column, name in source.names})
+            columns = {column.name: quote_name(name) for column, name in source.names}
+            return StoredTable(source.write_from(), columns, unit=quote_name(CARRIED) if source.carries_unit() else "")
         facts, stored = self._catalog.tables[table], self._read_columns(table)
         columns = {
             name: write_stored_column(stored[name.lower()], kind, known.max_length)
             for name, (kind, known) in facts.columns.items()
         }
-        return StoredTable(source.write_from(), columns)
+        return StoredTable(source.write_from(), columns, self._find_values(table))
+
+    def _find_values(self, table: str) -> dict[str, StoredValue]:
+        """The columns of a table that can be compared as they are stored."""
+        facts, stored = self._catalog.tables[table], self._read_columns(table)
+        found = {
+            name: find_stored_value(stored[name.lower()], kind, known.max_length)
+            for name, (kind, known) in facts.columns.items()
+        }
+        return {name: value for name, value in found.items() if value is not None}
 
     def _scan_table(self, bounded: BoundedPlan, scan: Scan, source: Source) -> RowSource:
         """A single table as it is stored."""
@@ -286,13 +415,25 @@ class DuckDBEngine:
         if isinstance(bounded.unit, Column):
             ordinal = DIALECT.code(f"({columns[bounded.unit]})", bounded.unit.type)
         raw = {c: sql for c in columns if (sql := write_unguarded_real(stored[c.name.lower()], c.type)) is not None}
-        return RowSource(source.write_from(), columns, raw, ordinal=ordinal or "")
+        values, layers = self._find_values(scan.table), Layers({}, DIALECT, texts := dict[str, str]())
+        compared = {column: values[column.name] for column in columns if column.name in values}
+        forms = {c: form for c in split(bounded.source)[1] if (form := write_stored(c, compared, layers)) is not None}
+        return RowSource(
+            source.write_from(),
+            columns,
+            raw,
+            ordinal=ordinal or "",
+            texts=texts,
+            tested=frozenset(forms),
+            condition=" AND ".join(forms.values()),
+            in_memory=isinstance(source, Frame),
+        )
 
     def _find_rows(self, table: str) -> Source:
         """Where a question reads the rows of a table that is not prepared."""
         source = self._find_source(table)
         if isinstance(source, Csv):
-            return self._copies.copy_lines(source)
+            return self._copies.copy_lines(source, self._find_numbers(table, source))
         return (self._copies.find(source) if isinstance(source, Parquet) else None) or source
 
     def _find_source(self, table: str) -> Source | Csv:
@@ -302,11 +443,24 @@ class DuckDBEngine:
             )
         return self._sources[table]
 
+    def _find_numbers(self, table: str, source: Csv) -> dict[str, Type]:
+        """The columns of a CSV table that its copy has as numbers."""
+        facts = self._catalog.tables.get(table)
+        if facts is None or not has_plain_numbers(source.form):
+            return {}
+        declared = {name.lower(): kind for name, (kind, _) in facts.columns.items()}
+        found = {name: declared.get(name.lower()) for name in source.names}
+        return {name: kind for name, kind in found.items() if kind in _COPIED}
+
     def _read_columns(self, table: str) -> StoredColumns:
         """Names and types in the source, read and checked once for each version. Values are not looked at."""
         source = self._find_source(table)
         if isinstance(source, Csv):
-            stored = {name.lower(): StoredColumn(name, "VARCHAR", source.form) for name in source.names}
+            kinds = {name: _COPIED[kind] for name, kind in self._find_numbers(table, source).items()}
+            columns = (
+                StoredColumn(name, kinds.get(name, "VARCHAR"), source.form, collated=False) for name in source.names
+            )
+            stored = {column.name.lower(): column for column in columns}
             self._check(table, stored)
             return stored
         import duckdb
@@ -323,7 +477,8 @@ class DuckDBEngine:
                 refused = UsageError(f"{message} Nothing was charged.")
                 tell_owner(refused, error)
                 raise refused from None
-            stored = {row[0].lower(): StoredColumn(row[0], row[1]) for row in described}
+            collated = isinstance(source, Database)
+            stored = {row[0].lower(): StoredColumn(row[0], row[1], collated=collated) for row in described}
             self._check(table, stored)
             self._stored[table] = (version, stored)
         return self._stored[table][1]

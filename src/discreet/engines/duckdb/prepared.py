@@ -1,5 +1,8 @@
 """A table made ready once, for every later question: plan types, integer units, ordered by unit.
 
+Where a table reaches its unit by a foreign key (``plan.reach``), each of its rows carries the unit, once for each that
+it reaches, and rows that reach none are left out: the copy is what the name of the table stands for.
+
 It lives in a DuckDB file in the engine's private folder and belongs to one version of the data. Its
 units are split into ranges, which questions read one after the other.
 """
@@ -7,26 +10,26 @@ units are split into ranges, which questions read one after the other.
 # ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.engines.duckdb.dialect import DIALECT, TYPES, quote_text
-from discreet.engines.duckdb.scanning import StoredColumn, write_stored_column
 from discreet.engines.duckdb.session import Session, Settings
 from discreet.engines.duckdb.sources import Source
 from discreet.engines.sql.dialect import quote_name
 from discreet.engines.sql.statement import RowSource
 from discreet.late_dataclass import dataclass
-from discreet.plan.catalog import TableFacts
-from discreet.plan.expressions import Column, Expression
+from discreet.plan.expressions import Column
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-# Rows of a range of units: enough to keep vectors long, so few that their pairs of units and groups stay in memory.
+# Rows of a range of units: enough to keep vectors long, so few that their pairs of units and groups stay in memory. A
+# range has fewer rows than that beside those of one unit, who may have any number of them: together with its pairs they
+# must be few enough to be weighed at once (``weighed_pairs``), or that unit would decide whether a question fails.
 RANGE_ROWS = 1 << 20
-ORDINAL, IDENTITY = "unit ordinal", "unit identity"
+ORDINAL, IDENTITY, CARRIED = "unit ordinal", "unit identity", "unit carried"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,15 @@ class UnitRanges:
 def _write_edges_query(table: str, ordinal: str) -> str:
     """The smallest unit in each stretch of a table that is ordered by unit. A long history may be several stretches."""
     return f"SELECT DISTINCT min({ordinal}) FROM {table} GROUP BY rowid // {RANGE_ROWS} ORDER BY 1"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyPlace:
+    """Where a prepared table is made, what may be used for it, and the version of what it is made of."""
+
+    folder: Path
+    settings: Settings
+    version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +84,16 @@ class PreparedTable:
     def write_from(self) -> str:
         return f"{quote_name(self.stem)}.prepared"
 
-    def serves(self, unit: Expression | None, name: str) -> bool:
-        """Whether a question about these rows alone, under a name, is about the unit that they are ordered by."""
-        own = None if self.unit is None else Column(name, self.unit.name, self.unit.type)
-        return unit is None or unit == own
+    def carries_unit(self) -> bool:
+        """Whether the unit was reached by a foreign key when the copy was made."""
+        return self.unit is not None and self.unit.name == CARRIED
 
-    def to_row_source(self, table: str | None = None) -> RowSource:
-        """How questions about these rows alone read them, whose columns may carry another name than the table's."""
+    def to_row_source(self, columns: Mapping[Column, str]) -> RowSource:
+        """How questions about these rows alone read them. ``columns`` gives the names of columns here."""
         has_codes = self.unit is not None and DIALECT.code("", self.unit.type) is None
         return RowSource(
             source=self.write_from(),
-            columns={Column(table or c.table, c.name, c.type): quote_name(name) for c, name in self.names},
+            columns={column: quote_name(name) for column, name in columns.items()},
             raw={},  # every real is finite here already
             ordinal=quote_name(ORDINAL) if self.unit is not None else "",
             identity=quote_name(IDENTITY) if has_codes else "",
@@ -90,21 +101,15 @@ class PreparedTable:
 
 
 def prepare(
-    source: Source, facts: TableFacts, stored: Mapping[str, StoredColumn], folder: Path, settings: Settings
+    selection: str,
+    columns: Sequence[Column],
+    unit: Column | None,
+    sources: Sequence[Source],
+    place: CopyPlace,
 ) -> PreparedTable:
-    """Make the table. ``stored`` gives for each declared column the one in the source."""
-    version = source.version()
-    path = folder / f"prepared-{len(list(folder.glob('prepared-*.duckdb')))}.duckdb"
-    unit = facts.unit_column
-    names = tuple((Column(facts.name, name, kind), name) for name, (kind, _) in facts.columns.items())
-    values = {
-        name: write_stored_column(stored[name], column.type, facts.columns[name][1].max_length)
-        for column, name in names
-    }
-    items = [f"CAST({values[name]} AS {TYPES[column.type]}) AS {quote_name(name)}" for column, name in names]
-    target = _Target(str(path))
-    with Session(settings, [source, target]) as session:
-        selection = f"SELECT {', '.join(items)} FROM {source.write_from()}"
+    """Make the table from a query of its columns, and of the unit if there is one; each has its own name there."""
+    path = place.folder / f"prepared-{len(list(place.folder.glob('prepared-*.duckdb')))}.duckdb"
+    with Session(place.settings, [*sources, _Target(str(path))]) as session:
         if unit is not None:
             selection = _sort_by_unit(session, selection, unit)
         session.run(f"CREATE TABLE target.prepared AS {selection}")
@@ -113,7 +118,13 @@ def prepare(
             found = session.run(_write_edges_query("target.prepared", quote_name(ORDINAL)))
             ranges = UnitRanges(tuple(edge for (edge,) in found))
         session.run("DETACH target")
-    return PreparedTable(str(path), path.stem, names, version, unit, ranges)
+    return PreparedTable(str(path), path.stem, tuple((c, c.name) for c in columns), place.version, unit, ranges)
+
+
+def write_selection(columns: Iterable[Column], values: Mapping[str, str], source: str) -> str:
+    """The query of a table's columns, from the SQL of each."""
+    items = (f"CAST({values[c.name]} AS {TYPES[c.type]}) AS {quote_name(c.name)}" for c in columns)
+    return f"SELECT {', '.join(items)} FROM {source}"
 
 
 def _sort_by_unit(session: Session, selection: str, unit: Column) -> str:

@@ -16,6 +16,7 @@ from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.duckdb.stored_texts import FIRST_MOMENT, LAST_MOMENT, write_from_text
 from discreet.engines.sql.dialect import quote_name
 from discreet.engines.sql.layers import write_real
+from discreet.engines.sql.sunk_conditions import StoredValue
 from discreet.errors import InternalError
 from discreet.late_dataclass import dataclass
 from discreet.plan.csv_form import PLAIN_FORM, CsvForm
@@ -37,13 +38,21 @@ _PLAN_TYPES: Mapping[str, Type] = {
 }
 
 
+# Integers of which every one has 64 bits or less.
+_NARROW = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"})
+
+
 @dataclass(frozen=True, slots=True)
 class StoredColumn:
-    """A column of a source: its name and its DuckDB type there, and how texts in it are written."""
+    """A column of a source: its name and its DuckDB type there, and how texts in it are written.
+
+    ``collated``: a column of a DuckDB file may have a collation, which its type does not show. Nothing else has one.
+    """
 
     name: str
     type: str
     form: CsvForm = PLAIN_FORM
+    collated: bool = True
 
 
 def plan_type(stored: str) -> Type | None:
@@ -67,14 +76,33 @@ def fits(stored: Type | None, declared: Type) -> bool:
 def write_stored_column(stored: StoredColumn, declared: Type, max_length: int | None) -> str:
     """A stored column as a column of the plan, for one of the pairs that ``fits``. Too long a text is NULL."""
     kind = plan_type(stored.type)
-    value = _write_own_type(quote_name(stored.name), stored.type, kind)
+    value = _write_own_type(stored, kind)
     if kind is not declared:
         value = _CONVERSIONS[kind, declared](value, stored.form)  # type: ignore[index]  # ``fits`` was asked
     if declared is not Type.TEXT:
         return value
     if max_length is None:
         raise InternalError(f"The text {stored.name!r} has no length.")
-    return f"CASE WHEN length({value}) <= {max_length} THEN {value} END"
+    # A text has no more code points than bytes, and DuckDB knows its bytes without looking at it.
+    short, fitting = (f"WHEN {count}({value}) <= {max_length} THEN {value}" for count in ("strlen", "length"))
+    return f"CASE {short} {fitting} END"
+
+
+def find_stored_value(stored: StoredColumn, declared: Type, max_length: int | None) -> StoredValue | None:
+    """A column as it is stored, where the plan's value is that under a condition and NULL otherwise."""
+    if plan_type(stored.type) is not declared:
+        return None
+    name = quote_name(stored.name)
+    if stored.type in _NARROW:
+        return StoredValue(name)
+    if stored.type == "DATE":
+        return StoredValue(name, f"{name} BETWEEN {FIRST_DAY} AND {LAST_DAY}")
+    if stored.type == "TIMESTAMP":
+        return StoredValue(name, f"{name} BETWEEN {FIRST_MOMENT} AND {LAST_MOMENT}")
+    if stored.type == "VARCHAR" and max_length is not None:
+        value = _write_own_type(stored, declared)
+        return StoredValue(value, f"strlen({value}) <= {max_length} OR length({value}) <= {max_length}", max_length)
+    return None
 
 
 def write_unguarded_real(stored: StoredColumn, declared: Type) -> str | None:
@@ -85,8 +113,9 @@ def write_unguarded_real(stored: StoredColumn, declared: Type) -> str | None:
     return name if stored.type == "DOUBLE" else f"CAST({name} AS DOUBLE)"
 
 
-def _write_own_type(column: str, stored: str, kind: Type | None) -> str:
+def _write_own_type(given: StoredColumn, kind: Type | None) -> str:
     """A stored value in the plan type of its own kind."""
+    column, stored = quote_name(given.name), given.type
     match kind:
         case Type.INTEGER:
             return column if stored == "BIGINT" else f"TRY_CAST({column} AS BIGINT)"
@@ -95,8 +124,9 @@ def _write_own_type(column: str, stored: str, kind: Type | None) -> str:
             # A decimal is a whole number of its last places: finite, and without a zero below zero.
             return value if stored.startswith("DECIMAL") else write_real(DIALECT, value)
         case Type.TEXT:
-            # A column of a DuckDB file may have a collation, which its type does not show. Code points decide here.
-            return f"({column} COLLATE C)" if stored == "VARCHAR" else f"CAST({column} AS VARCHAR)"
+            if stored != "VARCHAR":
+                return f"CAST({column} AS VARCHAR)"
+            return f"({column} COLLATE C)" if given.collated else column  # code points decide
         case Type.DATE:
             return f"CASE WHEN {column} BETWEEN {FIRST_DAY} AND {LAST_DAY} THEN {column} END"
         case Type.TIMESTAMP:

@@ -31,8 +31,12 @@ T = TypeVar("T")
 
 # Rows that are fetched at a time, where an answer is read row by row.
 BATCH_ROWS = 4096
+# Rows of a public table that may stay for the next question.
+MOST_KEPT = 1024
 # Cells of all groups together that one array may count.
 MOST_CELLS = 1 << 24
+# Memory that is taken for granted where a setting is not a number of bytes.
+_USUAL_BYTES = 1 << 28
 # DuckDB's words where it has no way to draw a progress bar.
 _NO_WIDGETS = "required package 'ipywidgets' is missing"
 
@@ -50,6 +54,14 @@ class Settings:
         size = re.fullmatch(r"([0-9]+)(.*)", self.memory_limit)
         more = self.memory_limit if size is None else f"{4 * int(size[1])}{size[2]}"
         return replace(self, threads=1, memory_limit=more)
+
+    def count_bytes(self) -> int:
+        """The memory in bytes, where it is written as a number of them."""
+        size = re.fullmatch(r"([0-9]+) ?([KMGT]?)(i?)B", self.memory_limit, re.IGNORECASE)
+        if size is None:
+            return _USUAL_BYTES
+        factor: int = (1024 if size[3] else 1000) ** " KMGT".index(size[2].upper() or " ")
+        return int(size[1]) * factor
 
 
 class Session:
@@ -74,12 +86,19 @@ class Session:
         self._connection = duckdb.connect(":memory:", config=config)
         self._cursors: list[DuckDBPyConnection] = []
         self._tables: set[str] = set()
+        self._kept: dict[str, Any] = {}
+        self._counted: dict[str, int] = {}
         self._pool = ThreadPoolExecutor(settings.threads + 1)  # one waits for DuckDB
         self._running: list[Future[Any]] = []
         try:
             for source in sources:
                 source.attach(self._connection)
             self._turn_on_progress()
+            # It takes computed keys for equal ones, and then groups a whole table below a join for nothing.
+            self._connection.execute("SET disabled_optimizers = 'partial_aggregate_pushdown'")
+            # A file is named several times in a statement, and again in the next: what stands at its end is read once.
+            # DuckDB looks at its time of change each time, and a session is for one version of its sources anyway.
+            self._connection.execute("SET parquet_metadata_cache = true")
             self._lock([path for source in sources for path in source.paths])
         except BaseException:
             self.close()
@@ -114,11 +133,38 @@ class Session:
         return MOST_CELLS
 
     def fill(self, table: str, values: Any) -> None:
-        """Copy a public Arrow table into the connection's own database, for all of its cursors."""
+        """Copy an Arrow table into the connection's own database, for all of its cursors and for this question."""
+        if self._kept.pop(table, None) is not None:
+            self._connection.execute(f"DROP TABLE {table}")
         self._tables.add(table)
         self._connection.register("incoming", values)
         self._connection.execute(f"CREATE TABLE {table} AS SELECT * FROM incoming")
         self._connection.unregister("incoming")
+
+    def keep(self, table: str, values: Any) -> None:
+        """Like ``fill``, for what a plan alone says. A small table stays: the next question often has the same."""
+        known = self._kept.get(table)
+        if known is None or not known.equals(values):
+            self.fill(table, values)
+            if values.num_rows <= MOST_KEPT:
+                self._kept[table] = values
+                self._tables.discard(table)
+
+    def make_table(self, table: str, columns: Sequence[str]) -> None:
+        """An empty table in the connection's own database, for all of its cursors."""
+        self._tables.add(table)
+        self._connection.execute(f"CREATE TABLE {table} ({', '.join(columns)})")
+
+    def store(self, table: str, query: str, parameters: Mapping[str, str]) -> None:
+        """Keep what a query yields in the connection's own database, for all of its cursors."""
+        self._tables.add(table)
+        self.run(f"CREATE TABLE {table} AS {query}", parameters)
+
+    def count_rows(self, source: str) -> int:
+        """The rows of a source, counted once: a connection belongs to one version of it."""
+        if source not in self._counted:
+            self._counted[source] = int(self.run(f"SELECT count(*) FROM {source}")[0][0])
+        return self._counted[source]
 
     def append(self, table: str, values: Any) -> None:
         """Add an Arrow table to one that is the session's own, also while a stream is open."""
@@ -146,10 +192,17 @@ class Session:
     ) -> Iterator[tuple[Any, ...]]:
         """Run one statement and give its rows one by one, of which a few thousand are fetched at a time."""
         given = pick_parameters(sql, parameters or {})
-        self._wait(self._submit(self._connection.execute, sql, given), lambda: self._report_progress(watch))
         fetch = partial(self._connection.fetchmany, BATCH_ROWS)
-        while rows := self._wait(self._submit(fetch), lambda: self._report_progress(watch)):
+
+        def start() -> list[tuple[Any, ...]]:
+            self._connection.execute(sql, given)
+            return fetch()
+
+        rows = self._wait(self._submit(start), lambda: self._report_progress(watch))
+        while rows:
             yield from rows
+            full = len(rows) == BATCH_ROWS
+            rows = self._wait(self._submit(fetch), lambda: self._report_progress(watch)) if full else []
 
     def _report_progress(self, watch: ProgressCallback | None) -> None:
         share = 0.0 if watch is None else self._connection.query_progress()
@@ -224,7 +277,7 @@ class Session:
             wait(self._running, timeout=0.02)
 
     def forget(self) -> None:
-        """Drop what a question has made here; the sources stay."""
+        """Drop what a question has made here; the sources stay, and what ``keep`` keeps."""
         if not all(future.done() for future in self._running):
             raise InternalError("A statement of a question runs on.")
         for cursor in self._cursors:

@@ -1,9 +1,9 @@
 """Locked-down connections that are kept for the next question: opening one takes longer than a small question.
 
-A connection serves one question at a time. What the question made in it is dropped behind it; a connection in which
-something failed is closed and not used again. A connection belongs to one version of its sources and one amount of
-memory. DuckDB files are opened anew each time: while one is attached, its owner could not write to it. After a fork a
-process begins with none.
+A connection serves one question at a time. What the question made in it is dropped behind it, but for small tables of
+what its plan says, such as public groups (``Session.keep``): the next question often has the same. What failed is
+closed and not used again. A connection belongs to one version of its sources and one amount of memory. DuckDB files are
+opened anew each time: while one is attached, its owner could not write to it. After a fork a process begins with none.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What is computed over some rows of one unit, as a function of their values: the meaning of each ``Feature``.
 
 Sums and means of reals are taken in whole steps, a power of two that is so small, compared with the largest value, that
-a double could hardly tell (the rule is in ``engines.sql.real_sums``). So a feature never depends on how rows are
-stored, and an engine need not hold or sort the rows of a unit.
+a double could hardly tell (the rule is in ``plan.real_steps``). So a feature never depends on how rows are stored, and
+an engine need not hold or sort the rows of a unit.
 """
 
 from __future__ import annotations
@@ -14,25 +14,27 @@ from typing import Any, assert_never
 
 from discreet.errors import InternalError
 from discreet.plan.evaluate import RowValues, evaluate, settle
+from discreet.plan.real_steps import PARTS, count_steps, find_summed, is_stepped
 from discreet.plan.relations import Feature, FeatureCall, RowFrame
-from discreet.plan.types import Type, Value
+from discreet.plan.types import Value
 
 
 def compute_feature(compute: FeatureCall, rows: Sequence[RowValues]) -> Value:
     """A feature of all rows of a part. NULLs do not count; without values the result is NULL, or a count of 0."""
-    if compute.argument is None:
+    argument = find_summed(compute)
+    if argument is None:
         if compute.feature is not Feature.COUNT:
             raise InternalError(f"{compute.feature} of nothing.")
         return len(rows)
-    values: list[Any] = [value for row in rows if (value := evaluate(compute.argument, row)) is not None]
+    values: list[Any] = [value for row in rows if (value := evaluate(argument, row)) is not None]
     if compute.feature is Feature.COUNT:
         return len(values)
     if compute.feature is Feature.COUNT_DISTINCT:
         return len(set(values))
     if not values:
         return None
-    if _is_stepped(compute):
-        return _sum_in_steps(compute, values, _count_steps(values))
+    if is_stepped(compute):
+        return _sum_in_steps(compute, values, _count_steps(compute, values))
     return settle(_reduce_values(compute, values), compute.type)
 
 
@@ -85,8 +87,9 @@ def compute_window_feature(
         values = [evaluate(compute.argument, row) for row in ordered]
         return [values[i + away] if 0 <= i + away < count else None for i in range(count)]
     stepped: list[Value] | None = None
-    if compute.argument is not None and _is_stepped(compute):
-        stepped = [evaluate(compute.argument, row) for row in ordered]
+    argument = find_summed(compute)
+    if argument is not None and is_stepped(compute):
+        stepped = [evaluate(argument, row) for row in ordered]
 
     def compute_over(rows: slice) -> Value:
         return compute_feature(compute, ordered[rows]) if stepped is None else _sum_frame(compute, stepped, rows)
@@ -107,29 +110,41 @@ def _find_rows(frame: RowFrame, place: int, count: int) -> slice:
     return slice(first, max(first, last))
 
 
-def _is_stepped(compute: FeatureCall) -> bool:
-    real = compute.argument is not None and compute.argument.type is Type.REAL
-    return real and compute.feature in (Feature.SUM, Feature.MEAN)
-
-
 def _sum_frame(compute: FeatureCall, values: Sequence[Any], rows: slice) -> Value:
     """A sum or a mean of some reals of a part, in the steps of the whole part."""
     frame = [value for value in values[rows] if value is not None]
-    return _sum_in_steps(compute, frame, _count_steps([v for v in values if v is not None])) if frame else None
+    return _sum_in_steps(compute, frame, _count_steps(compute, [v for v in values if v is not None])) if frame else None
 
 
-def _count_steps(values: Sequence[float]) -> float:
-    """How many steps make up 1: the largest value has between 2^77 and 2^78, and no step is finer than 2^-1000."""
-    largest = max(map(abs, values))
-    return 2.0 ** min(78 - math.frexp(largest)[1], 1000) if largest else 1.0
+def _count_steps(compute: FeatureCall, values: Sequence[float]) -> float:
+    """How many steps make up 1: by a public size, or else by the largest of the values."""
+    return count_steps(max(map(abs, values)) if compute.size is None else compute.size)
 
 
-def _sum_in_steps(compute: FeatureCall, values: Sequence[float], steps: float) -> Value:
-    """A sum or a mean of reals, each in whole steps towards zero."""
-    total = sum(math.trunc(value * steps) for value in values)
-    size = abs(total) // len(values) if compute.feature is Feature.MEAN else abs(total)
-    high, low = divmod(size, 2**63)
-    return settle((-1 if total < 0 else 1) * (high * 2.0**63 + low) / steps, compute.type)
+def _sum_in_steps(compute: FeatureCall, values: Sequence[float], scale: float) -> Value:
+    """A sum or a mean of reals, each in whole steps and parts of a step."""
+    products = [value * scale for value in values]
+    steps = sum(map(math.trunc, products))
+    parts = sum(math.trunc((product - math.trunc(product)) * PARTS) for product in products)
+    if compute.feature is Feature.SUM:
+        carry, rest = _cut(parts, PARTS)
+        total = _make_double(steps + carry) + rest * (1 / PARTS)
+    else:
+        whole, left = _cut(steps, len(values))
+        total = _make_double(whole * PARTS + _cut(left * PARTS + parts, len(values))[0]) * (1 / PARTS)
+    return settle(total / scale, compute.type)
+
+
+def _cut(number: int, by: int) -> tuple[int, int]:
+    """Quotient and remainder, towards zero."""
+    quotient, remainder = divmod(abs(number), by)
+    return (quotient, remainder) if number >= 0 else (-quotient, -remainder)
+
+
+def _make_double(number: int) -> float:
+    """An integer of up to 126 bits as a double: its halves as doubles, put together."""
+    high, low = _cut(number, 2**63)
+    return high * 2.0**63 + low
 
 
 def _rank_rows(ranks: Sequence[tuple[Value, ...]], *, dense: bool) -> list[Value]:

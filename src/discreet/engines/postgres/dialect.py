@@ -144,11 +144,22 @@ class PostgresDialect:
     def bounded_sum(self, value: str, most: int) -> str:  # noqa: ARG002  # all sums are wide
         return self.wide_sum(value)
 
+    def low_sum(self, value: str) -> str:
+        return self.wide_sum(value)
+
+    def low_product(self, weight: str, total: str) -> str:
+        return f"{weight} * coalesce({self.narrow(total)}, 0)"  # the weight of what is larger is 0
+
     def trunc_divide(self, left: str, right: str, *, wide: bool = False) -> str:
         return f"div({left}, {right})" if wide else f"({left}) / ({right})"
 
     def trunc_remainder(self, left: str, right: str, *, wide: bool = False) -> str:
         return f"mod({left}, {right})" if wide else f"({left}) % ({right})"
+
+    def split_wide(self, value: str, half: int) -> tuple[str, str]:
+        by = self.wide_literal(half)
+        quotient, remainder = self.trunc_divide(value, by, wide=True), self.trunc_remainder(value, by, wide=True)
+        return self.as_integer(quotient), self.as_integer(remainder)
 
     def as_integer(self, value: str) -> str:
         return f"CAST({value} AS bigint)"
@@ -160,15 +171,8 @@ class PostgresDialect:
     def real_of_wide(self, value: str) -> str:
         return f"CAST({value} AS float8)"  # by its digits, which are read correctly
 
-    def wide_of_real(self, value: str) -> str:
-        # A cast to numeric keeps 15 digits. So the number is cut in two that fit 64 bits, both exact.
-        half = reals.constant(2.0**63)
-        high = f"trunc(({value}) / {half})"
-        low = f"trunc(({value}) - {high} * {half})"
-        wide = [f"CAST(CAST({part} AS bigint) AS numeric)" for part in (high, low)]
-        small = f"abs({value}) < {half}"
-        whole = f"CAST(CAST(trunc({value}) AS bigint) AS numeric)"
-        return f"CASE WHEN {small} THEN {whole} ELSE {wide[0]} * {self.wide_literal(2**63)} + {wide[1]} END"
+    def cut_real(self, value: str) -> str:
+        return f"CAST(trunc({value}) AS bigint)"
 
     def integer_of_real(self, value: str) -> str:
         least, most = reals.constant(-(2.0**63)), reals.constant(2.0**63)
@@ -307,11 +311,22 @@ class PostgresDialect:
         return f"SELECT * FROM ({numbered}) AS numbered WHERE {place} <= {most}"
 
     @property
-    def counts_by_window(self) -> bool:
+    def moves_rows(self) -> bool:
         return False
 
-    def gather(self, by: str) -> str:  # noqa: ARG002  # there is one place
-        return ""
+    @property
+    def counts_by_window(self) -> bool:
+        return True  # counts to be joined are computed again by each worker
+
+    @property
+    def counts_groups_by_window(self) -> bool:
+        return True
+
+    def gather(self, source: str, items: Sequence[str], by: Sequence[str]) -> str:
+        # The order serves the groups and the window over them. Hashed, pairs are almost as many as rows, and workers
+        # hash them for nothing before one of them does.
+        ordered = f"SELECT {', '.join(items)} FROM {source} ORDER BY {', '.join(by)} OFFSET 0"
+        return f"({ordered}) AS gathered"
 
     def number_each(self, source: str, values: Sequence[str]) -> str:
         cells, places = ", ".join(values), ", ".join(map(str, range(len(values))))

@@ -80,7 +80,13 @@ class SparkDialect:
     def common_table(self, name: str, query: str, *, keep: bool | None = None) -> str:  # noqa: ARG002  # it chooses itself
         return f"{name} AS ({query})"
 
-    def stacked_table(self, name: str, query: str, apart: int) -> str:  # noqa: ARG002  # long columns are not repeated
+    def stacked_table(self, name: str, query: str, apart: int) -> str:
+        # Spark repeats no column that is computed from rows. But what it finds to be constant it writes out wherever it
+        # is read, layer after layer, before it computes any of it. It does so across nothing that reads the number of a
+        # row, such as a condition, although this one always holds.
+        if apart:
+            numbered = f"SELECT *, monotonically_increasing_id() AS number{apart} FROM ({query}) AS layer"
+            query = f"SELECT * FROM ({numbered}) AS numbered WHERE number{apart} >= 0"
         return self.common_table(name, query)
 
     # Integers
@@ -130,11 +136,22 @@ class SparkDialect:
         scaled = [f"{each} * {self.wide_literal(2 ** (_PART_BITS * i))}" if i else each for i, each in enumerate(sums)]
         return self.to_wide(" + ".join(scaled))
 
+    def low_sum(self, value: str) -> str:
+        return f"sum({value})"  # it wraps: sessions have no ANSI mode
+
+    def low_product(self, weight: str, total: str) -> str:
+        return f"({weight} * {total})"  # as above
+
     def trunc_divide(self, left: str, right: str, *, wide: bool = False) -> str:
         return _divide_wide(f"({left})", f"({right})") if wide else f"(({left}) div ({right}))"
 
     def trunc_remainder(self, left: str, right: str, *, wide: bool = False) -> str:
         return self.to_wide(f"({left}) % ({right})") if wide else f"(({left}) % ({right}))"
+
+    def split_wide(self, value: str, half: int) -> tuple[str, str]:
+        by = self.wide_literal(half)
+        quotient, remainder = self.trunc_divide(value, by, wide=True), self.trunc_remainder(value, by, wide=True)
+        return self.as_integer(quotient), self.as_integer(remainder)
 
     def as_integer(self, value: str) -> str:
         return f"CAST({value} AS BIGINT)"
@@ -145,12 +162,8 @@ class SparkDialect:
     def real_of_wide(self, value: str) -> str:
         return f"CAST({value} AS DOUBLE)"  # by its digits, which are read correctly
 
-    def wide_of_real(self, value: str) -> str:
-        # A cast to DECIMAL takes the shortest digits. So the number is cut in two that fit 64 bits, both exact.
-        half = self.literal(2.0**63, Type.REAL)
-        high = f"CAST(({value}) / {half} AS BIGINT)"
-        low = f"CAST(({value}) - CAST({high} AS DOUBLE) * {half} AS BIGINT)"
-        return f"({self.to_wide(high)} * {self.wide_literal(2**63)} + {self.to_wide(low)})"
+    def cut_real(self, value: str) -> str:
+        return f"CAST({value} AS BIGINT)"  # towards zero
 
     def integer_of_real(self, value: str) -> str:
         least, most = (self.literal(end, Type.REAL) for end in (-(2.0**63), 2.0**63))
@@ -280,11 +293,19 @@ class SparkDialect:
         return f"SELECT * FROM ({numbered}) AS numbered WHERE {place} <= {most}"
 
     @property
+    def moves_rows(self) -> bool:
+        return True
+
+    @property
     def counts_by_window(self) -> bool:
         return True  # rows move to their units once, instead of once for the counts and once for the join
 
-    def gather(self, by: str) -> str:
-        return f"/*+ REPARTITION({by}) */ "
+    @property
+    def counts_groups_by_window(self) -> bool:
+        return True
+
+    def gather(self, source: str, items: Sequence[str], by: Sequence[str]) -> str:
+        return f"(SELECT /*+ REPARTITION({by[0]}) */ {', '.join(items)} FROM {source}) AS gathered"
 
     def number_each(self, source: str, values: Sequence[str]) -> str:
         return f"{source} LATERAL VIEW posexplode(array({', '.join(values)})) each_cell AS place, cell"

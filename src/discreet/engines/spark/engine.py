@@ -15,7 +15,7 @@ from discreet.engines.failure import LOG
 from discreet.engines.order import EngineHash
 from discreet.engines.spark import scanning
 from discreet.engines.spark.dialect import DIALECT
-from discreet.engines.spark.jobs import require_executors
+from discreet.engines.spark.jobs import require_executors, require_java
 from discreet.engines.spark.session import SparkQuestion, start_spark
 from discreet.engines.spark.tables import SparkFrame, open_source, read_columns
 from discreet.engines.sql.statement import BoundedStatement
@@ -65,6 +65,7 @@ class SparkEngine(StoredEngine[SparkQuestion]):
         """Of files names and times, of a table the declared name of its release, and of a frame a number."""
         self._check_name(table)
         # Looked at in any case: where nobody works, a question is refused before it is charged.
+        require_java(self._spark)
         require_executors(self._spark)
         return self._sources[table].version()
 

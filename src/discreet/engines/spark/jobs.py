@@ -36,6 +36,19 @@ def count_executors(spark: Any) -> int | None:
     return int(context._jsc.sc().getExecutorMemoryStatus().size()) - 1  # noqa: SLF001  # the driver is one of them
 
 
+def require_java(spark: Any) -> None:
+    """Refuse a session whose Java has ended, as it does where its memory runs out. A process can start it once."""
+    if not is_classic(spark):
+        return
+    try:
+        ended = bool(spark.sparkContext._jsc.sc().isStopped())  # noqa: SLF001  # there is no other way to ask
+    except Exception as error:
+        LOG.error("Java does not answer.", exc_info=error)
+        ended = True
+    if ended:
+        raise UsageError("The Java of Spark has ended. Start this program again. Nothing was charged.")
+
+
 def require_executors(spark: Any) -> None:
     """Refuse a cluster that has no executors, after waiting for the first of them."""
     start = time.monotonic()

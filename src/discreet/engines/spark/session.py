@@ -13,7 +13,7 @@ import os
 import shutil
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from importlib import import_module
+from importlib import import_module, reload
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -25,7 +25,7 @@ from discreet.errors import UsageError
 
 T = TypeVar("T")
 
-_DOUBLING = ("PushDownPredicates", "PushPredicateThroughNonJoin", "PushDownLeftSemiAntiJoin")
+_DOUBLING = ("PushDownPredicates", "PushPredicateThroughNonJoin", "PushDownLeftSemiAntiJoin", "FoldablePropagation")
 SETTINGS: Mapping[str, str] = {
     # What statements mean.
     "spark.sql.ansi.enabled": "false",
@@ -51,9 +51,14 @@ SETTINGS: Mapping[str, str] = {
     # A join by broadcast that takes long is waited for: how long depends on the data.
     "spark.sql.broadcastTimeout": "1000000",
     # Expressions are columns over columns (``sql.layers``). A condition that is moved below its columns has them
-    # written out, each as often as it is read, which doubles it with every layer; so does what conditions imply.
+    # written out, each as often as it is read, which doubles it with every layer; so does what conditions imply, and a
+    # constant that is carried up from a query below.
     "spark.sql.optimizer.excludedRules": ",".join(f"org.apache.spark.sql.catalyst.optimizer.{r}" for r in _DOUBLING),
     "spark.sql.constraintPropagation.enabled": "false",
+    # Filters made from the other side of a join are looked for by following its keys down to their tables, and on the
+    # way every column is written out, too: a join by a logarithm took all memory, without an end.
+    "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
+    "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
     # Named queries are put where they are read before anything is looked at, and not one by one afterwards, each time
     # with a look at all. That an outer name would go before an inner one does not matter: no two are the same, and the
     # one query that has names inside (``sql.relations``) stands first, where no other name is known yet.
@@ -61,15 +66,21 @@ SETTINGS: Mapping[str, str] = {
     # Every layer of a question takes one turn of the analyser; at the usual 100 a deep question would fail.
     "spark.sql.analyzer.maxIterations": "100000",
 }
-# A session that is started here, and not given: no web page, no words on the terminal.
+# A session that is started here, and not given: no web page, and no plans kept to be shown on it; no words on the
+# terminal.
 _OWN_SETTINGS: Mapping[str, str] = {
     "spark.ui.enabled": "false",
+    "spark.sql.ui.retainedExecutions": "1",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "OFF",
     "spark.sql.sources.useV1SourceList": "avro,csv,json,kafka,orc,parquet,text",
+    # Where memory runs out, Java ends. If it ran on, a thread that others wait for might be gone, and a question would
+    # never end. Options of the owner's own, in ``extraJavaOptions``, stay.
+    "spark.driver.defaultJavaOptions": "-XX:+ExitOnOutOfMemoryError",
+    "spark.executor.defaultJavaOptions": "-XX:+ExitOnOutOfMemoryError",
 }
-
-
+# How often Java is started until it runs.
+_MOST_STARTS = 3
 # PySpark repeats the words of the engine, which quote values, in logs of its own that print.
 _PRINTING_LOGS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
@@ -107,8 +118,12 @@ class SparkQuestion:
         return 0  # rows stay where they are, so Spark counts
 
     def fill(self, table: str, values: Any) -> None:
-        """Make a public Arrow table known as a view of this session."""
-        self.show(table, self._spark.createDataFrame(values))
+        """Make a public Arrow table known as a view of this session. Moments have no zone, as everywhere else."""
+        frame = self._spark.createDataFrame(values)
+        for column in values.schema:
+            if str(column.type).startswith("timestamp"):
+                frame = frame.withColumn(column.name, frame[column.name].cast("timestamp_ntz"))
+        self.show(table, frame)
 
     def show(self, table: str, frame: Any) -> None:
         """Make a frame of this session known under a name."""
@@ -187,7 +202,7 @@ def start_spark(address: str | None = None) -> Any:
     builder = sql.SparkSession.builder.appName("discreet").master(address or "local[*]")
     for name, value in _OWN_SETTINGS.items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    session = start_java(builder)
     if address is not None and session.sparkContext.master != address:
         raise UsageError(
             f"This process has a Spark already, at {session.sparkContext.master}, and not at {address}: a process can "
@@ -196,12 +211,26 @@ def start_spark(address: str | None = None) -> Any:
     return session
 
 
+def start_java(builder: Any) -> Any:
+    """The session of a builder, and the Java that it runs in.
+
+    PySpark forks to start Java. Where the same process has a client of gRPC, as Spark Connect is one, about one fork in
+    fifty ends before Java begins, by what gRPC itself does at a fork. Nothing was started then, so it is tried again.
+    """
+    for _ in range(_MOST_STARTS - 1):
+        try:
+            return builder.getOrCreate()
+        except RuntimeError as error:
+            if "JAVA_GATEWAY_EXITED" not in str(error):
+                raise
+            LOG.warning("Java ended while Spark started it; it is started again.")
+    return builder.getOrCreate()
+
+
 def _start_connect(address: str) -> Any:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about versions of pandas, which is not used here
-            sessions = import_module("pyspark.sql.connect.session")
-    except ImportError:
+        sessions = _import_connect()
+    except (ImportError, SystemExit):
         raise UsageError(
             "Spark Connect needs more of PySpark. Install it: pip install 'pyspark[connect]>=4.3'. Nothing was charged."
         ) from None
@@ -209,6 +238,22 @@ def _start_connect(address: str) -> Any:
     if not hasattr(session, "newSession"):
         raise UsageError("Spark Connect needs PySpark 4.3 or later. Nothing was charged.")
     return session
+
+
+def _import_connect() -> Any:
+    """PySpark's client of Spark Connect.
+
+    Whether there is one, PySpark decides in a module for its own tests, the first time that anything calls Java, and
+    warns there of new versions of pandas. Where warnings are errors it holds this for a lack: then most of the client
+    is left out, and a process whose main module has no file (``python -c``, a worker of a pool) is ended by
+    ``sys.exit(0)``, as if it ran PySpark's tests. So it decides again, without warnings.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        decided = import_module("pyspark.testing.utils")
+        if not decided.should_test_connect:
+            reload(decided)
+        return import_module("pyspark.sql.connect.session")
 
 
 def find_java() -> bool:

@@ -47,7 +47,7 @@ class Clauses:
     ) -> str:
         """One more expression; its name. Most are read once, so there is nothing to keep."""
         name = self.make_name("r")
-        listed = ", ".join(items) or "1 AS nothing"
+        listed = ", ".join(dict.fromkeys(items)) or "1 AS nothing"
         word = "SELECT DISTINCT" if distinct else "SELECT"
         return self._add_query(name, f"{word} {listed} FROM {source}{tail}", keep=keep)
 
@@ -68,10 +68,11 @@ class Clauses:
         self.written.append(self.dialect.common_table(name, query, keep=keep))
         return name
 
-    def add_named(self, items: Mapping[Column, str], source: str) -> CommonTable:
+    def add_named(self, items: Mapping[Column, str], source: str, tail: str = "") -> CommonTable:
         """Columns with new names, from the SQL of each."""
         names = {column: self.make_name("c") for column in items}
-        return CommonTable(self.add((f"{sql} AS {names[column]}" for column, sql in items.items()), source), names)
+        listed = (f"{sql} AS {names[column]}" for column, sql in items.items())
+        return CommonTable(self.add(listed, source, tail), names)
 
     def make_layers(self, source: CommonTable) -> Layers:
         """Scalar expressions over a relation, to be asked for by ``value`` and then added by ``add_layers``."""

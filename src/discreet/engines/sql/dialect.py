@@ -124,6 +124,22 @@ class Dialect(Protocol):
         """
         ...
 
+    def low_sum(self, value: str) -> str:
+        """Aggregate: a sum of 64-bit integers of which the lowest 64 bits are right, if not all; NULL without values.
+
+        Trap: where it may wrap, it must never raise or be NULL for that.
+        """
+        ...
+
+    def low_product(self, weight: str, total: str) -> str:
+        """A 64-bit integer times a ``low_sum``: exact where the true product is less than 2^62 in size.
+
+        Additions and products of integers agree modulo 2^64 with those of their lowest 64 bits, and of all integers
+        that agree with the true product only that itself is so small. And a sum of more than 64 bits has the weight 0
+        then, so that it may be taken for 0.
+        """
+        ...
+
     def trunc_divide(self, left: str, right: str, *, wide: bool = False) -> str:
         """Quotient of 64-bit integers, or where one is ``wide`` a wide one, towards zero; ``right`` is not 0 or −1.
 
@@ -134,6 +150,10 @@ class Dialect(Protocol):
 
     def trunc_remainder(self, left: str, right: str, *, wide: bool = False) -> str:
         """What ``trunc_divide`` leaves: it has the sign of ``left``. ``right`` is positive."""
+        ...
+
+    def split_wide(self, value: str, half: int) -> tuple[str, str]:
+        """A wide integer as quotient and remainder by a power of two, towards zero; both are known to fit 64 bits."""
         ...
 
     def as_integer(self, value: str) -> str:
@@ -148,8 +168,8 @@ class Dialect(Protocol):
         """The double nearest to a wide integer, rounded once. Trap: DuckDB rounds twice beyond 64 bits."""
         ...
 
-    def wide_of_real(self, value: str) -> str:
-        """A real below 2^126 in size as a wide integer, towards zero."""
+    def cut_real(self, value: str) -> str:
+        """A real below 2^63 in size as a 64-bit integer, towards zero."""
         ...
 
     def integer_of_real(self, value: str) -> str:
@@ -312,12 +332,26 @@ class Dialect(Protocol):
         ...
 
     @property
+    def moves_rows(self) -> bool:
+        """Whether rows are moved between machines to be joined, so that sorting all of them costs less than a join."""
+        ...
+
+    @property
     def counts_by_window(self) -> bool:
         """Whether the rows of a unit are counted by a window over them; otherwise the counts are joined to the rows."""
         ...
 
-    def gather(self, by: str) -> str:
-        """What to write after SELECT so that rows with the same value of a column lie together for what comes next."""
+    @property
+    def counts_groups_by_window(self) -> bool:
+        """The same for the groups of a unit and the pairs of units and groups, of which there are fewer."""
+        ...
+
+    def gather(self, source: str, items: Sequence[str], by: Sequence[str]) -> str:
+        """What to write after FROM for columns of a named relation that are grouped by some of them next.
+
+        The first of these names the unit, which a window may go by afterwards. Rows that lie together by it, or come in
+        that order, are grouped and counted where they are. As it is where that makes no difference.
+        """
         ...
 
     def number_each(self, source: str, values: Sequence[str]) -> str:

@@ -100,7 +100,13 @@ def _of_own(primitive: Callable[[Dialect], Callable[..., str]]) -> CallForm:
 
 
 def _list_in(word: str) -> CallForm:
-    return lambda dialect, call, atoms: f"{word}({', '.join(_widen_all(dialect, call, atoms))})"
+    """The least or the greatest of several, each named once: DuckDB's planner fails over a column named twice."""
+
+    def write(dialect: Dialect, call: Call, atoms: list[str]) -> str:
+        named = list(dict.fromkeys(_widen_all(dialect, call, atoms)))
+        return f"{word}({', '.join(named)})" if len(named) > 1 else named[0]
+
+    return write
 
 
 def _chain(word: str) -> CallForm:

@@ -6,6 +6,7 @@ so whatever the data holds, an integer lies within its bounds.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from discreet.engines.sql.dialect import Dialect
@@ -30,19 +31,40 @@ def write_integer(steps: StepGrid, number: int, layers: Layers, raw: Mapping[Exp
 
 
 def _write_real_steps(grid: StepGrid, value: str, layers: Layers) -> str:
-    """In doubles. Most values lie within the bounds and leave at the first branch, which makes this fast."""
+    """In doubles. Most values lie within the bounds and are tested first, before steps are, which makes this fast."""
     dialect, (first, last) = layers.dialect, (grid.first, grid.last)
     steps = layers.define(dialect.steps(value, float(grid.origin), float(grid.resolution)), grid.argument)
     low, high = (dialect.literal(float(end), Type.REAL) for end in (first, last))
     least, most = (dialect.literal(end, Type.INTEGER) for end in (first, last))
-    clamped = (
-        f"CASE WHEN {steps} >= {low} AND {steps} <= {high} THEN {dialect.integer_of_whole(steps)} "
-        f"WHEN {dialect.is_nan(value)} IS NOT FALSE THEN NULL "
-        f"WHEN {steps} < {low} THEN {least} ELSE {most} END"
-    )
+    ends = _find_ends(grid)
+    inside = f"{steps} >= {low} AND {steps} <= {high}"
+    outside = f"WHEN {dialect.is_nan(value)} IS NOT FALSE THEN NULL WHEN {steps} < {low} THEN {least} ELSE {most} END"
+    whole = dialect.integer_of_whole(steps)
+    clamped = f"CASE WHEN {inside} THEN {whole} {outside}"
+    if ends is not None:
+        below, above = (dialect.literal(end, Type.REAL) for end in ends)
+        # NaN is above all numbers here, on every engine.
+        clamped = (
+            f"CASE WHEN {value} > {above} OR {value} < {below} OR {value} IS NULL "
+            f"THEN CASE WHEN {inside} THEN {whole} {outside} ELSE {whole} END"
+        )
     if max(-first, last) <= 2**53:
         return clamped  # such bounds are doubles themselves, so the comparisons were exact
     return f"CASE WHEN NOT {dialect.is_nan(value)} THEN least(greatest({clamped}, {least}), {most}) END"
+
+
+def _find_ends(grid: StepGrid) -> tuple[float, float] | None:
+    """Two reals between which every step lies within the bounds; None where rounding leaves it open.
+
+    Why it holds between them: subtracting, dividing, adding and rounding down are monotone in doubles, so the steps of
+    what lies between the ends lie between the steps of the ends, which are computed here by the same operations.
+    """
+    origin, resolution = float(grid.origin), float(grid.resolution)
+    ends = origin + grid.first * resolution, origin + grid.last * resolution
+    if not all(map(math.isfinite, ends)) or max(-grid.first, grid.last) > 2**53:
+        return None
+    low, high = (math.floor((end - origin) / resolution + 0.5) for end in ends)
+    return ends if grid.first <= low and high <= grid.last else None
 
 
 def _write_whole_steps(dialect: Dialect, grid: StepGrid, value: str) -> str:

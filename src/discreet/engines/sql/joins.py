@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from discreet.engines.sql.clauses import Clauses, CommonTable, write_order
 from discreet.errors import InternalError
 from discreet.late_dataclass import dataclass
-from discreet.plan.expressions import Expression
+from discreet.plan.expressions import Column, Expression
 from discreet.plan.functions import find_common_type
 from discreet.plan.relations import Caps, Join
 from discreet.plan.types import Type
@@ -21,15 +21,20 @@ class _JoinSide:
     keys: tuple[str, ...]
 
 
-def write_join(clauses: Clauses, relation: Join, sides: tuple[CommonTable, CommonTable], salt: bytes) -> str:
-    """A join of two sides, as something to write after FROM. For truncation, a side carries all of its columns."""
+def write_join(
+    clauses: Clauses, relation: Join, sides: tuple[CommonTable, CommonTable], salt: bytes, *, unique: bool = False
+) -> str:
+    """A join of two sides, as something to write after FROM. For truncation, a side carries all of its columns.
+
+    ``unique`` says that no key of the right side repeats, so that a look-up has nothing to take away.
+    """
     kinds = [_find_shared_type(ours, theirs) for ours, theirs in relation.on]
     caps: tuple[Caps | None, Caps | None] = relation.caps or (None, None)
     left, right = (
         _add_side(clauses, rows, [(pair[i], kind) for pair, kind in zip(relation.on, kinds)], caps[i], salt)
         for i, rows in enumerate(sides)
     )
-    if relation.single:
+    if relation.single and not unique:
         left, right = _add_anchor(clauses, left), _drop_repeated_keys(clauses, _add_anchor(clauses, right))
     same = " AND ".join(f"{ours} = {theirs}" for ours, theirs in zip(left.keys, right.keys)) or "true"
     return clauses.dialect.join(left.rows.name, relation.kind, right.rows.name, same)
@@ -46,6 +51,9 @@ def _add_side(
     clauses: Clauses, source: CommonTable, on: Sequence[tuple[Expression, Type]], caps: Caps | None, salt: bytes
 ) -> _JoinSide:
     """A side with its keys, each in the type that both sides share."""
+    if caps is None and all(part in source.columns and part.type is kind for part, kind in on):
+        # No copies: DuckDB orders joins only where nothing but columns stands between them.
+        return _JoinSide(source, tuple(source.columns[part] for part, _ in on if isinstance(part, Column)))
     layers = clauses.make_layers(source)
     values = [clauses.dialect.widen(layers.write_value(part), part.type, kind) for part, kind in on]
     unit = "" if caps is None else layers.write_value(caps.unit)

@@ -26,7 +26,7 @@ from discreet.plan.expressions import Call, Column, Expression, Literal, walk
 from discreet.plan.functions import FUNCTIONS
 from discreet.plan.types import LARGEST_REAL, Type, Value
 
-_QUOTED = re.compile(r'"[a-z]+[0-9]+"')
+_QUOTED = re.compile(r"""(["`])[a-z]+[0-9]+\1""")
 # How long a column may be where every column below it is written out, before its layer is set apart; and how long a
 # column of the relation below is taken to be.
 LONGEST_MERGED, BASE_LENGTH = 1500, 100
@@ -126,14 +126,18 @@ class Layers:
         return name, level + 1
 
 
+def _find_names(sql: str) -> list[str]:
+    return [found[0] for found in _QUOTED.finditer(sql)]
+
+
 def _repeats_column(sql: str) -> bool:
-    names = _QUOTED.findall(sql)
+    names = _find_names(sql)
     return len(set(names)) < len(names)
 
 
 def _measure_merged(sql: str, lengths: Mapping[str, int]) -> int:
     """The length of a column where the columns that it names are written out."""
-    return len(sql) + sum(lengths.get(name, BASE_LENGTH) for name in _QUOTED.findall(sql))
+    return len(sql) + sum(lengths.get(name, BASE_LENGTH) for name in _find_names(sql))
 
 
 def write_real(dialect: Dialect, value: str) -> str:

@@ -3,8 +3,9 @@
 The rows of a table reach their unit by a join with the distinct keys and units of the table they refer to
 (``plan.reach``). If they are joined with rows of that table as well, on the key and on the unit, the keys say nothing
 new: for rows l and x with the same key, of which x is made of a row of the table with that key and the unit u, the keys
-have exactly one row of this key and u. So the pairs are those of l and x with the same key where u is not NULL, and the
-unit of l is u. This does not rest on the declaration: a key may be held by several units, or repeat.
+have exactly one row of this key and u. So the pairs are those of l and x with the same key, and the unit of l is u.
+Pairs where u is NULL come along; they belong to nobody, meet nobody on the unit, and are dropped in the end, as all
+rows without a unit. This does not rest on the declaration: a key may be held by several units, or repeat.
 """
 
 from __future__ import annotations
@@ -14,9 +15,8 @@ from dataclasses import replace
 from discreet.engines.sql.row_origins import follow_link, trace_values
 from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog
-from discreet.plan.expressions import Call, Column, Expression, find_columns
+from discreet.plan.expressions import Column, Expression, find_columns
 from discreet.plan.relations import Join, JoinKind, Projection, Relation, Where
-from discreet.plan.types import Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,7 @@ def _drop_on_side(relation: Join, side: int, catalog: Catalog) -> DroppedLink | 
     unit, source = equal[own["unit"]], _drop_keys(linked, joined, frozenset(own.values()))
     if source is None or not isinstance(unit, Column):
         return None
-    there = Where(other, is_known(unit))
-    left, right = (source, there) if side == 0 else (there, source)
+    left, right = (source, other) if side == 0 else (other, source)
     on = tuple(pair for pair in relation.on if pair[side] not in own.values())
     same = {column: found for column, found in zip(own.values(), shown) if isinstance(found, Column)}
     same[own["unit"]] = unit
@@ -81,8 +80,3 @@ def _drop_keys(linked: Relation, joined: Join, own: frozenset[Column]) -> Relati
         return None
     below = _drop_keys(linked.source, joined, own)
     return None if below is None else replace(linked, source=below)
-
-
-def is_known(column: Expression) -> Expression:
-    """Whether a value is not NULL."""
-    return Call("not", (Call("is_null", (column,), Type.BOOLEAN),), Type.BOOLEAN)

@@ -1,16 +1,8 @@
 """Sums and means of reals in SQL, in whole steps, so that no order of addition shows and no rows are held in memory.
 
-Rule. Of the values that are added, let L be the largest size. The step is 1/s for the power of two s with
-2^77 <= s·L < 2^78, but s is never more than 2^1000, and s = 1 where L = 0. Each value is taken in whole steps, towards
-zero; they are added as integers; the integers' sum is the result, as a double, divided by s. For a mean the sum is
-divided by the number of values first, towards zero again. For windows, L is that of the whole part.
-
-What it means. A value with L/2^24 or more in size loses nothing, because a double has 53 bits; smaller ones lose less
-than a step, which is 2^-77 of L. So a sum is off by less than the last bit that a double of the size of L has, for up
-to 2^24 values. Means lie between the smallest and the largest value. Whole steps stay below 2^78, so 2^47 rows stay
-below 2^125 and nothing overflows; only the last division may leave the doubles, which gives the largest real.
-
-The powers of two are found by logarithms, which engines round differently, and then put right by comparing, exactly.
+The rule is in ``plan.real_steps``. Where the size up to which values count is public, so is the number of steps that
+make up 1, and it is written into the statement. Otherwise it follows from the largest value, which is found first: the
+powers of two are found by logarithms, which engines round differently, and then put right by comparing, exactly.
 """
 
 from __future__ import annotations
@@ -21,21 +13,22 @@ from discreet.engines.sql.clauses import Clauses
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.layers import write_real
 from discreet.engines.sql.per_unit import FeatureSql
+from discreet.plan.expressions import Column
+from discreet.plan.real_steps import FINEST, PARTS, STEP_BITS, count_steps, is_stepped
 from discreet.plan.relations import Feature, FeatureCall
 from discreet.plan.types import Type
 
-# The largest value has between 2^77 and 2^78 steps. With 2^47 rows, sums stay below 2^125.
-STEP_BITS = 77
-# Powers of two beyond this are not needed to be finer: the smallest doubles would only get steps of nothing.
-FINEST = 1000
 # Where a wide integer is cut in two to become a double, so that each half is an exact integer of 64 bits.
 HALF = 2**63
 
 
-def is_stepped(compute: FeatureCall) -> bool:
-    """Whether a feature is a sum or a mean of reals, which is taken in steps."""
-    real = compute.argument is not None and compute.argument.type is Type.REAL
-    return real and compute.feature in (Feature.SUM, Feature.MEAN)
+def find_scales(
+    dialect: Dialect, wanted: Mapping[Column, FeatureCall], values: Mapping[Column, str]
+) -> tuple[dict[str, str], list[str]]:
+    """The values that are summed in steps: with the SQL of how many make up 1 where that is public, and the others."""
+    sizes = {values[c]: w.size for c, w in wanted.items() if is_stepped(w)}
+    public = {v: dialect.literal(count_steps(size), Type.REAL) for v, size in sizes.items() if size is not None}
+    return public, sorted(sizes.keys() - public.keys())
 
 
 def write_largest(value: str) -> str:
@@ -78,30 +71,54 @@ def _write_scale(dialect: Dialect, largest: str, guess: str) -> str:
     )
 
 
-def add_steps(clauses: Clauses, source: str, scales: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """A relation with values in whole steps, towards zero, by the column of the number of steps that make up 1."""
+def add_steps(clauses: Clauses, source: str, scales: Mapping[str, str]) -> tuple[str, dict[str, tuple[str, str]]]:
+    """A relation with values as whole steps and parts of a step, by the SQL of the number of steps that make up 1."""
+    if not scales:
+        return source, {}
     dialect = clauses.dialect
-    products, steps = ({value: clauses.make_name("s") for value in scales} for _ in range(2))
+    products, steps, parts = ({value: clauses.make_name("s") for value in scales} for _ in range(3))
     scaled = [f"{dialect.multiply(value, scale, Type.REAL)} AS {products[value]}" for value, scale in scales.items()]
     source = clauses.add_apart(["*", *scaled], source)
-    whole = [f"{dialect.wide_of_real(products[value])} AS {name}" for value, name in steps.items()]
-    return clauses.add_apart(["*", *whole], source), steps
+    whole = [f"{dialect.cut_real(products[value])} AS {name}" for value, name in steps.items()]
+    source = clauses.add_apart(["*", *whole], source)
+    # The rest is exact, and neither it nor what becomes of it can leave the doubles.
+    of_step = dialect.literal(float(PARTS), Type.REAL)
+    rests = {v: f"({products[v]} - {dialect.widen(steps[v], Type.INTEGER, Type.REAL)}) * {of_step}" for v in scales}
+    cut = [f"{dialect.cut_real(rests[value])} AS {name}" for value, name in parts.items()]
+    return clauses.add_apart(["*", *cut], source), {value: (steps[value], parts[value]) for value in scales}
 
 
-def write_stepped_sum(dialect: Dialect, compute: FeatureCall, stepped: str, scale: str, over: str = "") -> FeatureSql:
+def write_stepped_sum(
+    dialect: Dialect, compute: FeatureCall, stepped: tuple[str, str], scale: str, over: str = ""
+) -> FeatureSql:
     """A sum or a mean of values in steps, of which ``scale`` make up 1; over a group, or over a frame ``over``."""
-    pieces = (f"{dialect.wide_sum(stepped)}{over}", scale, f"count({stepped}){over}")
-    members = dialect.to_wide(f"nullif({{2}}, {dialect.literal(0, Type.INTEGER)})")
-    mean = compute.feature is Feature.MEAN
-    steps = dialect.trunc_divide("{0}", members, wide=True) if mean else "{0}"
-    stages = (steps, _write_double(dialect, "{3}"), dialect.divide("{4}", "{1}"))
-    return FeatureSql(pieces, write_real(dialect, "{5}"), stages)
+    steps, parts = (f"{dialect.wide_sum(name)}{over}" for name in stepped)
+    if compute.feature is Feature.SUM:
+        return FeatureSql((steps, parts, scale), write_real(dialect, "{8}"), _write_total(dialect))
+    members = f"count({stepped[0]}){over}"
+    return FeatureSql((steps, parts, scale, members), write_real(dialect, "{11}"), _write_mean(dialect))
+
+
+def _write_total(dialect: Dialect) -> tuple[str, ...]:
+    """From steps {0}, parts {1} and the scale {2}: whole steps of the parts go to the steps, {5}; the rest is {4}."""
+    carry, rest = dialect.split_wide("{1}", PARTS)
+    steps = dialect.to_wide(f"{{0}} + {dialect.to_wide('{3}')}")
+    share = f"{dialect.widen('{4}', Type.INTEGER, Type.REAL)} * {dialect.literal(1 / PARTS, Type.REAL)}"
+    return (carry, rest, steps, _write_double(dialect, "{5}"), f"({{6}} + {share})", dialect.divide("{7}", "{2}"))
+
+
+def _write_mean(dialect: Dialect) -> tuple[str, ...]:
+    """From steps {0}, parts {1}, the scale {2} and the number of values {3}: the mean in parts of a step is {9}."""
+    members = dialect.to_wide(f"nullif({{3}}, {dialect.literal(0, Type.INTEGER)})")
+    steps, left = (cut("{0}", "{4}", wide=True) for cut in (dialect.trunc_divide, dialect.trunc_remainder))
+    of_step = dialect.wide_literal(PARTS)
+    rest, parts = (dialect.to_wide(f"{high} * {of_step} + {low}") for high, low in (("{6}", "{1}"), ("{5}", "{8}")))
+    mean = f"({_write_double(dialect, '{9}')} * {dialect.literal(1 / PARTS, Type.REAL)})"
+    quotient = dialect.trunc_divide("{7}", "{4}", wide=True)
+    return (members, steps, left, rest, quotient, parts, mean, dialect.divide("{10}", "{2}"))
 
 
 def _write_double(dialect: Dialect, steps: str) -> str:
-    half = dialect.wide_literal(HALF)
-    high, low = (
-        dialect.widen(dialect.as_integer(part), Type.INTEGER, Type.REAL)
-        for part in (dialect.trunc_divide(steps, half, wide=True), dialect.trunc_remainder(steps, half, wide=True))
-    )
+    """A wide integer as a double: its halves as doubles, put together. Each engine rounds that alike."""
+    high, low = (dialect.widen(half, Type.INTEGER, Type.REAL) for half in dialect.split_wide(steps, HALF))
     return f"({high} * {dialect.literal(float(HALF), Type.REAL)} + {low})"

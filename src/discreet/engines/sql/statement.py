@@ -27,7 +27,7 @@ from discreet.engines.steps import check, collect_steps, source_of
 from discreet.errors import InternalError
 from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Column, Expression, find_columns
-from discreet.plan.relations import JoinKind, split
+from discreet.plan.relations import JoinKind, PerUnit, split
 from discreet.plan.types import Type
 
 # Makes one row of all rows where there are no keys, whatever else is summed.
@@ -41,7 +41,9 @@ class RowSource:
     ``ordinal`` is an integer that is equal for equal units, for readers that sort by it; ``identity`` is what stands
     for a unit in the secret order (``Dialect.identity``), where it is stored. Both are written over the columns of
     ``source``, and empty where there is none. ``raw`` gives reals as stored, perhaps not finite, for readers that check
-    that themselves. ``texts`` names the texts that ``source`` binds.
+    that themselves. ``texts`` names the texts that ``source`` binds. ``tested`` are conditions that hold in every row,
+    and ``condition`` is one to be written where the rows are read (``sunk_conditions``); empty where there is none.
+    ``in_memory``: the rows lie in memory anyway, so that those of a question may be kept there as well.
     """
 
     source: str
@@ -50,6 +52,9 @@ class RowSource:
     ordinal: str = ""
     identity: str = ""
     texts: dict[str, str] = field(default_factory=dict)
+    tested: frozenset[Expression] = frozenset()
+    condition: str = ""
+    in_memory: bool = False
 
 
 class BoundedStatement:
@@ -78,7 +83,7 @@ class BoundedStatement:
         items = [f"{layers.write_value(key)} AS k{i}" for i, key in enumerate(bounded.keys)]
         items += [f"{write_integer(steps, i, layers, raw)} AS v{i}" for i, steps in enumerate(self.steps)]
         items += [f"{layers.write_value(value)} AS x{i}" for i, value in enumerate(self.distinct)]
-        given = split(bounded.source)[1]
+        given = [condition for condition in split(bounded.source)[1] if condition not in self.relation.tested]
         implied = [more for condition in given for more in find_implied(condition)]
         conditions = [layers.write_value(condition) for condition in (*given, *implied)]
         if bounded.unit is not None:
@@ -124,6 +129,18 @@ class BoundedStatement:
         return any(measure.by_lot for measure in self.bounded.measures)
 
     @property
+    def one_row(self) -> bool:
+        """Whether a unit has one row at most: where rows are groups of what each unit has, by the unit alone.
+
+        Groups by one expression have different values of it, and conditions above them only take rows away.
+        """
+        base, _ = split(self.bounded.source)
+        if not isinstance(base, PerUnit) or len(base.keys) != 1:
+            return False
+        ((name, key),) = base.keys
+        return self.bounded.unit == Column(base.name, name, key.type)
+
+    @property
     def owner(self) -> str:
         """The column that tells units apart: an integer where there is one and the unit's own value is not needed."""
         return "ordinal" if self.relation.ordinal and not self.has_lots else "u"
@@ -142,7 +159,8 @@ class BoundedStatement:
         items += [f"{relation.raw[c]} AS raw_{n}" for c, n in self._names.items() if c in relation.raw]
         if unit is not None:
             items += [f"{relation.ordinal or 'NULL'} AS ordinal", f"{relation.identity or 'NULL'} AS identity"]
-        where = f" WHERE {span}" if span else ""
+        conditions = " AND ".join(filter(None, (relation.condition, span)))
+        where = f" WHERE {conditions}" if conditions else ""
         return self.define("scan", f"SELECT {write_items(items)} FROM {relation.source}{where}", keep=False)
 
     def write_place(self, prefix: str = "", *more: tuple[str, Type]) -> str:
@@ -162,8 +180,17 @@ class BoundedStatement:
 
     def write_same_group(self, left: str, right: str) -> str:
         """Whether two rows are of the same group; NULL is a key like others."""
-        keys = zip(self.keys, self.bounded.keys)
-        return " AND ".join(self.dialect.same(f"{left}.{n}", f"{right}.{n}", key.type) for n, key in keys) or "true"
+        written = [
+            f"{left}.{name} = {right}.{name}"
+            if right == "domain" and self._is_known(i)
+            else self.dialect.same(f"{left}.{name}", f"{right}.{name}", key.type)
+            for i, (name, key) in enumerate(zip(self.keys, self.bounded.keys))
+        ]
+        return " AND ".join(written) or "true"
+
+    def _is_known(self, place: int) -> bool:
+        """Whether no public group has NULL as its key there, so that what is NULL is in none of them."""
+        return all(group[place] is not None for group in self.bounded.domain or ())
 
     def write_group_by(self, *more: str) -> str:
         """By group, and by more."""

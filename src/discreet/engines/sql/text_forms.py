@@ -10,6 +10,10 @@ WHOLE = "[+-]?[0-9]{1,19}"
 DECIMAL = r"[+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?|[iI][nN][fF]([iI][nN][iI][tT][yY])?)"
 
 
+# A number in a text has at most so many characters between its blanks.
+LONGEST_REAL = 400
+
+
 def write_integer_from_text(dialect: Dialect, text: str) -> str:
     """A whole number written in digits, else NULL."""
     trimmed = dialect.trim(text)
@@ -19,7 +23,7 @@ def write_integer_from_text(dialect: Dialect, text: str) -> str:
 def write_real_from_text(dialect: Dialect, text: str) -> str:
     """A decimal number, perhaps with an exponent, or an infinity; else NULL."""
     trimmed = dialect.trim(text)
-    fits = f"{dialect.length(trimmed)} <= 400 AND {dialect.full_match(trimmed, DECIMAL)}"
+    fits = f"{dialect.length(trimmed)} <= {LONGEST_REAL} AND {dialect.full_match(trimmed, DECIMAL)}"
     return f"CASE WHEN {fits} THEN {dialect.parse(trimmed, Type.REAL)} END"
 
 

@@ -13,8 +13,8 @@ Otherwise one row for each unit and group is made first, which joins and several
     weighed   pairs with the weight w of each of their rows, and the weight v of their unit
     totals    sums of w times sums, by group
 
-Where rows are moved between machines, windows over the rows or the pairs of a unit do the work of the joins
-(``Dialect.counts_by_window``): rows move twice, once to their unit and once to their group.
+Where engines sort better than they join, windows over the rows or the pairs of a unit do the work of the joins
+(``Dialect.counts_by_window``): between machines rows move twice, once to their unit and once to their group.
 
 No order is needed for this, and nothing is chosen. What is chosen by lot stands beside it (``lots``).
 """
@@ -32,6 +32,9 @@ from discreet.errors import InternalError
 from discreet.plan.relations import Scan, split
 from discreet.plan.types import Type
 
+# Measures for which values are counted in each pair.
+_COUNTING = (Counts.VALUES, Counts.UNITS)
+
 
 def write_by_units(statement: BoundedStatement, span: str = "") -> str:
     """The answer with a unit's contribution bounded. ``span`` restricts the scanned rows to those of some units."""
@@ -43,18 +46,25 @@ def write_by_units(statement: BoundedStatement, span: str = "") -> str:
     found |= {i: "0" for i, measure in enumerate(statement.bounded.measures) if measure.matched}
     items += [found.get(i, f"m{i}") for i in range(len(statement.bounded.measures))]
     return statement.write_query(
-        [write_public_rows(statement, once=True), *_write_totals(statement), *lots],
+        [write_public_rows(statement, once=not _counts_in_memory(statement)), *_write_totals(statement), *lots],
         f"SELECT {write_items(items)} FROM totals{joins}",
         span,
     )
 
 
 def write_public_rows(statement: BoundedStatement, *, once: bool) -> str:
-    """The rows in public groups. Those of one table are cheap to read twice; those of joins are kept, if they are."""
+    """The rows in public groups. Those of a stored table are cheap to read twice; others are kept, if they are."""
     query = f"SELECT * FROM {statement.write_public('rows')}"
     if _names_groups(statement) != statement.keys:
         query = f"SELECT rows.*, domain.code FROM rows JOIN domain ON {statement.write_same_group('rows', 'domain')}"
-    return statement.define("public", query, keep=not (once or _is_scan(statement)))
+    cheap = _is_scan(statement) and not statement.relation.in_memory
+    return statement.define("public", query, keep=not (once or cheap))
+
+
+def _counts_in_memory(statement: BoundedStatement) -> bool:
+    """Whether rows in memory are read twice, for their counts and for their sums. Then their groups are found once."""
+    twice = joins_counts(statement) and not statement.dialect.counts_by_window
+    return statement.relation.in_memory and twice
 
 
 def _names_groups(statement: BoundedStatement) -> list[str]:
@@ -96,7 +106,7 @@ def write_cell_weights(statement: BoundedStatement) -> list[str]:
     """One row for each unit and group with the weight w that its rows have in spreads."""
     pair = ", ".join([statement.owner, *_names_groups(statement)])
     query = f"SELECT {pair}, count(*) AS n FROM {_gather_rows(statement, [])} GROUP BY {pair}"
-    clauses = [statement.define("pairs", query, keep=True)]
+    clauses = [_define_pairs(statement, query)]
     weight, source = _write_group_weight(statement, "n"), "pairs"
     if limits_groups(statement.bounded):
         clauses.append(_write_owners(statement))
@@ -160,21 +170,47 @@ def _write_row_sum(statement: BoundedStatement, measure: Measure) -> str:
 
 
 def _write_pairs(statement: BoundedStatement) -> list[str]:
-    total, owner = statement.dialect.bounded_sum, statement.owner
+    if statement.one_row:
+        return [_write_single_pairs(statement), *_weigh_pairs(statement, "pairs")]
+    owner = statement.owner
     sizes = [max(-steps.first, steps.last) for steps in statement.steps]
-    counts = [f"count(v{i}) AS n{i}, {total(f'v{i}', size)} AS s{i}" for i, size in enumerate(sizes)]
-    counts += [f"{total(statement.write_square(i), sizes[i] ** 2)} AS q{i}" for i in statement.find_squared()]
+    counts = [f"count(v{i}) AS n{i}" for i in _find_counted(statement)]
+    found = {f"s{i}": _write_pair_sum(statement, Counts.STEPS, i, f"v{i}", sizes[i]) for i in _find_summed(statement)}
+    for i in statement.find_squared():
+        found[f"q{i}"] = _write_pair_sum(statement, Counts.SQUARES, i, statement.write_square(i), sizes[i] ** 2)
+    counts += [f"{total} AS {name}" for name, total in found.items()]
     pair, read = ", ".join([owner, *_names_groups(statement)]), [f"v{i}" for i in range(len(sizes))]
     if statement.relation.identity and owner == "u":
         counts.append("min(identity) AS identity")  # all are equal
         read.append("identity")
     items = ", ".join([pair, "count(*) AS n", *counts])
     query = f"SELECT {items} FROM {_gather_rows(statement, read)} GROUP BY {pair}"
-    clauses = [statement.define("pairs", query, keep=True)]
+    clauses = [_define_pairs(statement, query)]
     source = "pairs"
     if statement.keys and (statement.bounded.max_rows is not None or limits_groups(statement.bounded)):
         clauses.append(_write_owners(statement))
         source = _join_owners(statement)
+    return [*clauses, *_weigh_pairs(statement, source)]
+
+
+def _write_single_pairs(statement: BoundedStatement) -> str:
+    """The pairs where a unit has one row at most: a pair is a row, and there is nothing to bring together."""
+    one, nothing = (statement.dialect.literal(number, Type.INTEGER) for number in (1, 0))
+    items = [statement.owner, *_names_groups(statement), *(f"{one} AS {name}" for name in ("n", "everywhere", "g"))]
+    items += [f"CASE WHEN v{i} IS NOT NULL THEN {one} ELSE {nothing} END AS n{i}" for i in _find_counted(statement)]
+    sums = {f"s{i}": (Counts.STEPS, i, f"v{i}") for i in _find_summed(statement)}
+    sums |= {f"q{i}": (Counts.SQUARES, i, statement.write_square(i)) for i in statement.find_squared()}
+    for name, (counts, source, value) in sums.items():
+        low = _reads_low(statement, counts, source)
+        items.append(f"{value if low else statement.dialect.to_wide(value)} AS {name}")
+    if statement.relation.identity and statement.owner == "u":
+        items.append("identity")
+    return statement.define("pairs", f"SELECT {', '.join(items)} FROM public", keep=statement.has_lots)
+
+
+def _weigh_pairs(statement: BoundedStatement, source: str) -> list[str]:
+    """The pairs with their weights, and the sums by group. ``source`` has what limits need to know of their unit."""
+    clauses = []
     weights = f"{_write_pair_weight(statement)} AS w, {_write_unit_weight(statement)} AS v"
     clauses.append(statement.define("weighed", f"SELECT pairs.*, {weights} FROM {source}"))
     measures = [(i, m) for i, m in enumerate(statement.bounded.measures) if m.weighed]
@@ -183,32 +219,73 @@ def _write_pairs(statement: BoundedStatement) -> list[str]:
     return [*clauses, statement.define("totals", totals)]
 
 
+def _write_pair_sum(statement: BoundedStatement, counts: Counts, source: int, value: str, most: int) -> str:
+    """The sum of integers of one pair; its lowest bits alone, where nothing reads more of it."""
+    if _reads_low(statement, counts, source):
+        return statement.dialect.low_sum(value)
+    return statement.dialect.bounded_sum(value, most)
+
+
+def _reads_low(statement: BoundedStatement, counts: Counts, source: int | None) -> bool:
+    """Whether all that reads a sum of pairs is its product with a weight, which is less than 2^62 in size."""
+    found = (_bound_product(statement, m) for m in statement.bounded.measures if m.counts is counts
+             if statement.source_of(m) == source)  # fmt: skip
+    return all(most is not None and most < 2**62 for most in found)
+
+
+def _bound_product(statement: BoundedStatement, measure: Measure) -> int | None:
+    """The most that the rows of a pair add together, weighed; None where that is not known, or is bounded as a whole.
+
+    The rows of a pair weigh together at most their limit, so it is that times a row's most, although the sum of its
+    rows may be anything.
+    """
+    bounded = statement.bounded
+    limit = bounded.max_rows or bounded.max_rows_per_group
+    if limit is None or measure.partial is not None:
+        return None
+    return limit * max(-measure.row_low, measure.row_high) << bounded.weight_bits
+
+
+def _find_counted(statement: BoundedStatement) -> list[int]:
+    """The integers of which a pair must know how many there are: where they are counted, or units that have one."""
+    counting = (m for m in statement.bounded.measures if m.partial is not None or m.counts in _COUNTING)
+    return sorted({source for m in counting if (source := statement.source_of(m)) is not None})
+
+
+def _find_summed(statement: BoundedStatement) -> list[int]:
+    """The integers of which a pair must know the sum."""
+    summing = (m for m in statement.bounded.measures if m.counts is Counts.STEPS)
+    return sorted({source for m in summing if (source := statement.source_of(m)) is not None})
+
+
 def _write_owners(statement: BoundedStatement) -> str:
-    """One row for each unit: its rows and its groups; or one for each pair, where windows count."""
-    owner, total = statement.owner, statement.dialect.wide_sum("n")
-    if statement.dialect.counts_by_window:
-        over = f"OVER (PARTITION BY {owner})"
-        everywhere = statement.dialect.as_integer(f"{total} {over}")
-        query = f"SELECT *, {everywhere} AS everywhere, count(*) {over} AS g FROM pairs"
-        return statement.define("owners", query)
-    total = statement.dialect.as_integer(total)
-    return statement.define(
-        "owners", f"SELECT {owner}, {total} AS everywhere, count(*) AS g FROM pairs GROUP BY {owner}"
-    )
+    """One row for each unit, its rows and its groups as limits need them; or one for each pair, where windows count."""
+    owner, bounded = statement.owner, statement.bounded
+    counts = {} if bounded.max_rows is None else {"everywhere": statement.dialect.wide_sum("n")}
+    counts |= {"g": "count(*)"} if limits_groups(bounded) else {}
+    over = f" OVER (PARTITION BY {owner})" if statement.dialect.counts_groups_by_window else ""
+    found = ", ".join(f"{statement.dialect.as_integer(sql + over)} AS {name}" for name, sql in counts.items())
+    if over:
+        return statement.define("owners", f"SELECT *, {found} FROM pairs")
+    return statement.define("owners", f"SELECT {owner}, {found} FROM pairs GROUP BY {owner}")
 
 
 def _join_owners(statement: BoundedStatement) -> str:
     """What to write after FROM for pairs under this name with what their unit has."""
-    by_window = statement.dialect.counts_by_window
+    by_window = statement.dialect.counts_groups_by_window
     return "owners AS pairs" if by_window else f"pairs JOIN owners USING ({statement.owner})"
 
 
 def _gather_rows(statement: BoundedStatement, read: Sequence[str]) -> str:
     """What to write after FROM for public rows, to be grouped by unit and group; ``read`` are columns besides these."""
-    hint = statement.dialect.gather(statement.owner)
-    if not hint:
-        return "public"
-    return f"(SELECT {hint}{', '.join([statement.owner, *_names_groups(statement), *read])} FROM public) AS gathered"
+    pair = [statement.owner, *_names_groups(statement)]
+    return statement.dialect.gather("public", [*pair, *read], pair)
+
+
+def _define_pairs(statement: BoundedStatement, query: str) -> str:
+    """The pairs. They are kept where they are read more than once, and otherwise stay in the order that they have."""
+    once = statement.dialect.counts_groups_by_window and not statement.has_lots
+    return statement.define("pairs", query, keep=None if once else True)
 
 
 def _write_pair_weight(statement: BoundedStatement) -> str:
@@ -254,23 +331,16 @@ def _shift(statement: BoundedStatement, product: str) -> str:
 
 
 def _write_unit_total(statement: BoundedStatement, measure: Measure) -> str:
-    """The sum over a group of what its units add.
-
-    The rows of a pair weigh together at most their limit, so what a unit adds is bounded by that times a row's most,
-    although the sum of its rows is not.
-    """
-    bounded, each = statement.bounded, _write_partial(statement, measure)
+    """The sum over a group of what its units add."""
+    each = _write_partial(statement, measure)
     if measure.counts is Counts.UNITS:
-        return statement.write_total(each, 1 << bounded.weight_bits)
-    limit = bounded.max_rows or bounded.max_rows_per_group
-    if limit is None or measure.partial is not None:
-        return statement.write_total(each)
-    return statement.write_total(each, limit * max(-measure.row_low, measure.row_high) << bounded.weight_bits)
+        return statement.write_total(each, 1 << statement.bounded.weight_bits)
+    return statement.write_total(each, _bound_product(statement, measure))
 
 
 def _write_partial(statement: BoundedStatement, measure: Measure) -> str:
     """What a unit adds to a group."""
-    source, wide = statement.source_of(measure), statement.dialect.to_wide
+    source, dialect = statement.source_of(measure), statement.dialect
     total = count = "n" if measure.counts is Counts.ROWS else f"n{source}"
     match measure.counts:
         case Counts.UNITS:
@@ -278,14 +348,18 @@ def _write_partial(statement: BoundedStatement, measure: Measure) -> str:
         case Counts.ROWS | Counts.VALUES:
             pass
         case Counts.STEPS:
-            total = f"coalesce(s{source}, 0)"
+            total = f"s{source}"
         case Counts.SQUARES:
-            total = f"coalesce(q{source}, 0)"
+            total = f"q{source}"
         case Counts.DISTINCT | Counts.DISTINCT_STEPS | Counts.DISTINCT_SQUARES | Counts.NAMED | Counts.WEIGHT:
             raise InternalError("What is chosen or matched is not weighed.")
         case _:
             assert_never(measure.counts)
     if measure.partial is not None:
-        clamped = f"v * {statement.write_clamp(total, measure.partial)}"
+        clamped = f"v * {statement.write_clamp(f'coalesce({total}, 0)', measure.partial)}"
         return f"CASE WHEN {count} > 0 THEN {clamped} ELSE 0 END"
-    return f"w * {wide(total)}"
+    counted = measure.counts in (Counts.ROWS, Counts.VALUES)
+    known = total if counted else f"coalesce({total}, 0)"
+    if not _reads_low(statement, measure.counts, source):
+        return f"w * {dialect.to_wide(known)}"
+    return f"w * {known}" if counted else dialect.low_product("w", known)

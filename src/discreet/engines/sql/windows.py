@@ -8,6 +8,7 @@ from discreet.engines.sql import per_unit, real_sums
 from discreet.engines.sql.clauses import Clauses, CommonTable, write_order
 from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Column
+from discreet.plan.real_steps import find_summed, is_stepped
 from discreet.plan.relations import Feature, FeatureCall, RowFrame, Window
 from discreet.plan.types import Type
 
@@ -27,10 +28,13 @@ def write_window(
         order=tuple(write_order(layers.write_value(value), descending=down) for value, down in relation.order),
         ties=tuple(write_order(source.columns[column]) for column in ties),
     )
-    values = {c: "" if w.argument is None else layers.write_value(w.argument) for c, w in wanted.items()}
-    stepped = {c for c, w in wanted.items() if real_sums.is_stepped(w)}
+    read = {column: find_summed(compute) for column, compute in wanted.items()}
+    values = {c: "" if argument is None else layers.write_value(argument) for c, argument in read.items()}
+    public, unknown = real_sums.find_scales(clauses.dialect, wanted, values)
     told_apart = {values[c] for c, w in wanted.items() if w.feature is Feature.COUNT_DISTINCT and w.frame is None}
-    top, steps = _add_steps(clauses, clauses.add_layers(layers, source), frame, {values[c] for c in stepped})
+    top, scales = _add_scales(clauses, clauses.add_layers(layers, source), frame, unknown)
+    scales |= public
+    top, steps = real_sums.add_steps(clauses, top, scales)
     top, firsts = _add_firsts(clauses, top, frame, told_apart)
     computed, dialect = {}, clauses.dialect
     for column, compute in wanted.items():
@@ -40,9 +44,9 @@ def write_window(
         elif compute.feature in per_unit.POSITIONS:
             over = frame.write_over(untied=compute.feature in per_unit.UNTIED)
             computed[column] = per_unit.write_position(dialect, compute, value, over)
-        elif column in stepped:
+        elif is_stepped(compute):
             over = frame.write_over(rows=compute.frame)
-            computed[column] = real_sums.write_stepped_sum(dialect, compute, *steps[value], over)
+            computed[column] = real_sums.write_stepped_sum(dialect, compute, steps[value], scales[value], over)
         elif compute.feature is Feature.COUNT_DISTINCT and compute.frame is None:
             computed[column] = per_unit.FeatureSql((f"count({firsts[value]}){frame.write_over()}",))
         else:
@@ -92,15 +96,13 @@ def _add_firsts(clauses: Clauses, source: str, frame: _WindowFrame, values: Set[
     return clauses.add(["*", *marked], numbered_rows), firsts
 
 
-def _add_steps(
-    clauses: Clauses, source: str, frame: _WindowFrame, values: Set[str]
-) -> tuple[str, dict[str, tuple[str, str]]]:
-    """Values in whole steps, and how many of these make up 1: the names of both columns."""
+def _add_scales(
+    clauses: Clauses, source: str, frame: _WindowFrame, values: Sequence[str]
+) -> tuple[str, dict[str, str]]:
+    """Rows with how many steps of each value make up 1 in their part: the names of these columns."""
     if not values:
         return source, {}
-    largest = {value: clauses.make_name("s") for value in sorted(values)}
+    largest = {value: clauses.make_name("s") for value in values}
     over = f"OVER (PARTITION BY {frame.parts})" if frame.parts else "OVER ()"
     sizes = (f"{real_sums.write_largest(value)} {over} AS {name}" for value, name in largest.items())
-    scaled, scales = real_sums.add_scales(clauses, clauses.add(["*", *sizes], source), largest)
-    stepped, steps = real_sums.add_steps(clauses, scaled, scales)
-    return stepped, {value: (steps[value], scales[value]) for value in largest}
+    return real_sums.add_scales(clauses, clauses.add(["*", *sizes], source), largest)

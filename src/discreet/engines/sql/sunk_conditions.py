@@ -1,0 +1,127 @@
+"""Conditions where rows are read: as deep as they go, and over values as they are stored.
+
+A condition on columns of one table takes the same rows away below joins, where that does not change whom the other rows
+meet: on both sides of an inner join, and on the left side of LEFT, SEMI and ANTI. A look-up counts the rows of its
+right side together, so nothing goes below it there, unless no two of these rows have the same key anyway. Caps, windows
+and groups stay where they are.
+
+A stored value is a value of the plan under a guard, such as that a date has four digits of a year, and NULL otherwise
+(``StoredValue``). Under a comparison with something that is not NULL, a condition is true if and only if the guard and
+the same comparison of the stored value are: this is what an engine can test while it reads, from the statistics of a
+file, and estimate. AND and OR keep this, and so does NOT above a comparison; everything else is written over guarded
+values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from discreet.engines.sql.functions import write_call
+from discreet.engines.sql.layers import Layers
+from discreet.late_dataclass import dataclass
+from discreet.plan.expressions import Call, Column, Expression, Literal, find_columns
+from discreet.plan.relations import Join, JoinKind, Relation, Scan, Where
+
+# Calls that are NULL or false where an argument is NULL.
+_COMPARISONS = frozenset({"equal", "unequal", "less", "at_most", "greater", "at_least", "in", "like"})
+
+
+@dataclass(frozen=True, slots=True)
+class StoredValue:
+    """A column as it is stored. The plan's value is that under ``guard``, NULL otherwise; without a guard it is that.
+
+    ``max_length``: no text that is longer passes the guard, and every other one does.
+    """
+
+    sql: str
+    guard: str = ""
+    max_length: int | None = None
+
+
+def _count_together(relation: Join) -> bool:  # noqa: ARG001  # nothing is known of any join
+    return False
+
+
+def sink_conditions(
+    relation: Relation, conditions: Sequence[Expression], unique: Callable[[Join], bool] = _count_together
+) -> tuple[Relation, tuple[Expression, ...]]:
+    """The relation with conditions directly above its scans, and the conditions that cannot go there.
+
+    ``unique`` says of a look-up whether no key of its right side repeats.
+    """
+    left = []
+    for condition in conditions:
+        found = _sink(relation, condition, unique)
+        if found is None:
+            left.append(condition)
+        else:
+            relation = found
+    return relation, tuple(left)
+
+
+def _sink(relation: Relation, condition: Expression, unique: Callable[[Join], bool]) -> Relation | None:
+    if isinstance(relation, Scan):
+        tables = {column.table for column in find_columns(condition)}
+        return Where(relation, condition) if tables == {relation.name} else None
+    if isinstance(relation, Where):
+        below = _sink(relation.source, condition, unique)
+        return None if below is None else replace(relation, source=below)
+    if not isinstance(relation, Join) or relation.caps is not None:
+        return None
+    return _sink_into_join(relation, condition, unique)
+
+
+def _sink_into_join(relation: Join, condition: Expression, unique: Callable[[Join], bool]) -> Relation | None:
+    if relation.kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI):
+        below = _sink(relation.left, condition, unique)
+        if below is not None:
+            return replace(relation, left=below)
+    if relation.kind is JoinKind.INNER and (not relation.single or unique(relation)):
+        below = _sink(relation.right, condition, unique)
+        if below is not None:
+            return replace(relation, right=below)
+    return None
+
+
+def write_stored(condition: Expression, stored: Mapping[Column, StoredValue], layers: Layers) -> str | None:
+    """A condition that is true where the given one is, over stored values; None where there is no such form."""
+    if not isinstance(condition, Call):
+        return None
+    if condition.function in ("and", "or"):
+        parts = [write_stored(part, stored, layers) for part in condition.arguments]
+        written = [part for part in parts if part is not None]
+        return f"({f' {condition.function.upper()} '.join(written)})" if len(written) == len(parts) else None
+    if condition.function == "not" and isinstance(condition.arguments[0], Call):
+        return _write_comparison(condition.arguments[0], stored, layers, denied=True)
+    return _write_comparison(condition, stored, layers, denied=False)
+
+
+def _write_comparison(
+    condition: Call, stored: Mapping[Column, StoredValue], layers: Layers, *, denied: bool
+) -> str | None:
+    if condition.function not in _COMPARISONS:
+        return None
+    atoms, guards = [], dict[str, None]()
+    for argument in condition.arguments:
+        if isinstance(argument, Literal) and argument.value is not None:
+            atoms.append(layers.write_literal(argument.value, argument.type))
+        elif isinstance(argument, Column) and argument in stored:
+            atoms.append(stored[argument].sql)
+            if stored[argument].guard and (denied or not _is_short(condition, stored[argument])):
+                guards[stored[argument].guard] = None
+        else:
+            return None
+    compared = write_call(layers.dialect, condition, atoms)
+    return " AND ".join([*(f"({guard})" for guard in guards), f"(NOT {compared})" if denied else f"({compared})"])
+
+
+def _is_short(condition: Call, value: StoredValue) -> bool:
+    """Whether a text that is equal to one of the constants is short enough to pass its guard."""
+    if condition.function not in ("equal", "in") or value.max_length is None:
+        return False
+    first, *others = sorted(condition.arguments, key=lambda argument: isinstance(argument, Literal))
+    texts = [other.value for other in others if isinstance(other, Literal)]
+    if not isinstance(first, Column) or len(texts) < len(others):
+        return False
+    return all(isinstance(text, str) and len(text) <= value.max_length for text in texts)
