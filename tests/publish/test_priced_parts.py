@@ -18,6 +18,7 @@ from discreet.curator import Curator
 from discreet.errors import DiscreetError, ParameterError, UsageError
 from discreet.publish import priced_parts, publication
 from discreet.publish.bundle import Bundle
+from discreet.publish.release_plan import ReleasePlan
 from discreet.publish.verification import verify
 from tests.publish.releases import make_plan, make_visits, open_clinic
 
@@ -111,7 +112,7 @@ def test_nobody_opens_a_series_without_a_price() -> None:
 def test_an_earlier_answer_does_not_take_the_place_of_a_draw(tmp_path: Path) -> None:
     """The same question at the same price is on record under another charge. The release draws its own all the same."""
     curator = open_clinic(budget=discreet.Budget(epsilon=6, delta=1e-6))
-    plan = publication.read_plan(make_whole())
+    plan = ReleasePlan.read(make_whole())
     ready = publication._Publication.prepare(plan, curator, "analyst", "")  # its price
     quoted = ready.parts.quoted
     assert quoted is not None

@@ -16,6 +16,7 @@ from discreet.curator import Curator
 from discreet.errors import InternalError, UsageError
 from discreet.publish import publication
 from discreet.publish.priced_parts import make_free_line
+from discreet.publish.release_plan import ReleasePlan
 from discreet.publish.verification import holds, verify
 from tests.publish.releases import make_plan, open_clinic
 
@@ -58,7 +59,7 @@ def test_keys_and_tables_are_one_charge(tmp_path: Path) -> None:
 def test_nothing_is_drawn_for_nothing_without_a_charge() -> None:
     curator = open_towns()
     charge = publication._Publication.prepare(  # the charge before it stands
-        publication.read_plan(make_towns_plan()), curator, "analyst", ""
+        ReleasePlan.read(make_towns_plan()), curator, "analyst", ""
     ).charge
     with pytest.raises(InternalError):
         make_free_line(charge, "tables", curator)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import errno
 import json
+import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -83,6 +85,31 @@ def test_the_same_plan_again_is_free_and_the_same(tmp_path: Path) -> None:
     assert publication.preview(make_plan(), curator=curator).paid
 
 
+def test_a_changed_bundle_is_not_handed_out_as_the_old_one(tmp_path: Path) -> None:
+    """Neither with a changed file, nor with one that its own manifest states; elsewhere it is written again."""
+    curator = open_clinic()
+    one = publication.publish(make_plan(), curator=curator, out=tmp_path / "one")
+    page = tmp_path / "one" / "index.html"
+    page.write_text(page.read_text(encoding="utf-8").replace("50 %", "90 %"), encoding="utf-8")
+    for edit in ({}, {"index.html": bundle_module.hash_file(page)}):
+        manifest = json.loads((tmp_path / "one" / "manifest.json").read_text(encoding="utf-8"))
+        manifest["files"] |= edit
+        (tmp_path / "one" / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+        with pytest.raises(UsageError, match=r"was changed.*Nothing was charged"):
+            publication.publish(make_plan(), curator=curator, out=tmp_path / "one")
+    assert publication.publish(make_plan(), curator=curator, out=tmp_path / "two").manifest == one.manifest
+    assert len(find_price(curator)) == 1
+
+
+def test_a_bundle_is_the_same_after_later_releases(tmp_path: Path) -> None:
+    """Its cumulative loss is that of its own time."""
+    curator = open_clinic()
+    one = publication.publish(make_plan(epsilon=1), curator=curator, out=tmp_path / "one")
+    later = publication.publish(make_plan(epsilon=1, name="later"), curator=curator, out=tmp_path / "later")
+    assert publication.publish(make_plan(epsilon=1), curator=curator, out=tmp_path / "again").manifest == one.manifest
+    assert later.manifest["cumulative"]["epsilon"] > one.manifest["cumulative"]["epsilon"]
+
+
 def test_a_crash_after_the_draw_goes_on_under_the_same_charge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever fails while the bundle is written: the next run has the same draw."""
     curator = open_clinic()
@@ -100,6 +127,24 @@ def test_a_crash_after_the_draw_goes_on_under_the_same_charge(tmp_path: Path, mo
     assert len(find_price(curator)) == 1
     assert drawn is not None and drawn.draw is not None
     assert bundle.measurement_record["numbers"] == drawn.draw["numbers"]
+
+
+def test_a_crash_after_the_bundle_was_written_is_made_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ledger had not heard of the bundle: asked for the same folder again, it does, with the same draw."""
+    curator = open_clinic()
+
+    def fail(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(curator.ledger), "commit", fail)
+        with pytest.raises(KeyboardInterrupt):
+            publication.publish(make_plan(), curator=curator, out=tmp_path / "b")
+    assert [entry.answered for entry in curator.history()] == [False]
+    bundle = publication.publish(make_plan(), curator=curator, out=tmp_path / "b")
+    assert [entry.answered for entry in curator.history()] == [True]
+    assert publication.publish(make_plan(), curator=curator, out=tmp_path / "c").manifest == bundle.manifest
+    assert len(find_price(curator)) == 1
 
 
 def test_a_crash_before_the_draw_runs_again_under_the_same_charge(
@@ -140,6 +185,9 @@ def test_a_plan_that_changes_after_it_was_charged_is_refused(tmp_path: Path, mor
     with pytest.raises(UsageError, match="another name"):
         publication.publish(make_plan(**more), curator=curator, out=tmp_path / "two")
     assert len(find_price(curator)) == 1
+    shown = publication.preview(make_plan(**more), curator=curator)
+    assert shown.taken and "give this release another name" in str(shown)
+    assert not publication.preview(make_plan(), curator=curator).taken
 
 
 def test_changed_data_are_another_release(tmp_path: Path) -> None:
@@ -200,11 +248,6 @@ def test_every_budget_with_normal_noise_can_pay(tmp_path: Path, budget: Any, off
         assert Fraction(2) * Fraction(str(offer["rho"])) >= price > Fraction(str(offer["rho"]))
     if budget.mu is not None:
         assert Fraction(1, 5) < price <= Fraction(1, 4)
-
-
-def test_pure_budgets_are_refused() -> None:
-    with pytest.raises(UsageError, match=r"pure ε.*Nothing was charged"):
-        publication.preview(make_plan(), curator=open_clinic(budget=discreet.Budget(epsilon=4)))
 
 
 @pytest.mark.parametrize(
@@ -476,3 +519,39 @@ def test_bundles_load_from_their_folder(tmp_path: Path) -> None:
         loaded.table("ward", "sex", "age")
     with pytest.raises(UsageError, match="no bundle"):
         Bundle.load(tmp_path)
+
+
+def test_the_package_is_there_at_its_first_mention() -> None:
+    """``discreet.publish`` has its own members before anything of it was imported, and can be called."""
+    program = "import discreet; print(callable(discreet.publish.preview), callable(discreet.publish))"
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603
+    assert told.stdout.split() == ["True", "True"]
+
+
+def test_a_plan_may_have_questions_and_series_alone(tmp_path: Path) -> None:
+    """Without columns only the number of rows is measured beside them; nothing at all is refused."""
+    parts = {
+        "questions": [{"name": "ages", "sql": "SELECT AVG(age) AS age FROM visits"}],
+        "series": [
+            {
+                "name": "daily",
+                "question": "SELECT COUNT(*) FROM visits",
+                "by": "day",
+                "first": dt.date(2024, 1, 1),
+                "periods": 20,
+                "days_per_unit": 1,
+            }
+        ],
+    }
+    curator = open_clinic()
+    bundle = publication.publish(make_plan(columns={}, **parts), curator=curator, out=tmp_path / "b")
+    assert bundle.part("ages").num_rows == 1
+    assert bundle.part("daily").num_rows == 20
+    assert [table["columns"] for table in bundle.manifest["tables"]] == [[]]
+    assert "rows" not in bundle.manifest
+    answer = bundle.ask("SELECT COUNT(*) AS n FROM release")
+    assert answer.promised and answer.rows["n_low"][0].as_py() < answer.rows["n"][0].as_py()
+    assert holds(verify(tmp_path / "b"))
+    assert "<h2>Columns" not in (tmp_path / "b" / "index.html").read_text(encoding="utf-8")
+    with pytest.raises(UsageError, match="needs columns"):
+        publication.preview(make_plan(columns={}), curator=curator)

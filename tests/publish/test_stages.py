@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement, product
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import pytest
 
 import discreet
-from discreet.accounting.events import squared_mu
 from discreet.errors import UsageError
 from discreet.exact import Integers
 from discreet.privacy import Neighbours, Unit
 from discreet.publish import publication
 from discreet.publish.allocation import allocate
 from discreet.publish.estimates import estimate_table
+from discreet.publish.manifest import add_up
 from discreet.publish.measurements import measure
 from discreet.publish.method import drop_noise
 from discreet.publish.records import dump_measurements, load_measurements
 from discreet.publish.stages import is_worthwhile, measure_stages, plan_stages
+from discreet.publish.table_distances import find_squared_distance, score_tables
 from discreet.publish.verification import holds, verify
 from discreet.publish.workload import Attributes, Workload, list_subsets
 from tests.publish.cubes import make_tables
@@ -71,14 +74,14 @@ def test_what_is_drawn_costs_what_was_declared(neighbours: Neighbours) -> None:
     stages = plan_stages(WANTED, MU, **terms)
     tables = {part: 4 * table for part, table in count_planted().items()}
     found = measure_stages(tables, stages)
-    charged = sum((squared_mu(event) for event in stages.events), Fraction(0))
-    assert found.mu_squared <= charged <= MU
-    assert found.mu_squared > MU * Fraction(99, 100)
+    charged = add_up(stages.events).mu_squared
+    assert add_up(found.drawn_events).mu_squared <= charged <= MU
+    assert add_up(found.drawn_events).mu_squared > MU * Fraction(99, 100)
     assert found.scores is not None and found.first is not None
     scale = (3 * 4) ** 2 * (1 if neighbours is Neighbours.ADD_REMOVE else 4)
     assert found.scores.squared_sensitivity == 10 * scale, "ten scores, each moved by a whole unit"
     again = load_measurements(dump_measurements(found))
-    assert again.mu_squared == found.mu_squared
+    assert add_up(again.drawn_events).mu_squared == add_up(found.drawn_events).mu_squared
     assert np.allclose(again.table((0,)), found.table((0,)))
 
 
@@ -140,3 +143,50 @@ def test_a_release_in_two_stages_is_charged_once_and_verified(tmp_path: Path) ->
         publication.preview(make_plan(method="guess", epsilon=1), curator=curator)
     with pytest.raises(UsageError, match=r"none is wanted.*Nothing was charged"):
         publication.preview(make_plan(method="two stages", ways=1, name="other", epsilon=1), curator=curator)
+
+
+SMALL = Workload.of_ways((2, 2, 2), 2)
+
+
+def list_small_tables() -> list[Integers]:
+    """Every table of up to two rows over 2 × 2 × 2 cells."""
+    cells = np.eye(8, dtype=np.int64).reshape(8, 2, 2, 2)
+    rows = [combinations_with_replacement(range(8), size) for size in range(3)]
+    return [cells[list(chosen)].sum(axis=0) for each in rows for chosen in each]
+
+
+def find_choice_law(scores: list[int], deviation: float, least: int) -> list[float]:
+    """The exact law of which scores are at least so large after rounded normal noise: a probability for each set."""
+    above = [1 - NormalDist(score, deviation).cdf(least - 0.5) for score in scores]
+    return [math.prod(p if inside else 1 - p for p, inside in zip(above, each)) for each in product((0, 1), repeat=3)]
+
+
+def find_worst_choice(squared_sensitivity: int, mu: float) -> float:
+    """The largest Φ⁻¹(P) − Φ⁻¹(Q) over all events of the choice, all tables, and all rows that may be added."""
+    stages = plan_stages(SMALL, Fraction(1))
+    deviation, worst, law = math.sqrt(squared_sensitivity) / mu, 0.0, NormalDist()
+    expected = [np.array([[1, 0], [0, 1]]), np.array([[0, 1], [1, 0]]), np.array([[1, 1], [0, 0]])]
+
+    def score(cube: Integers) -> list[int]:
+        tables = make_tables(cube, SMALL)
+        return [int(each) for each in score_tables([tables[pair] for pair in stages.scored], expected)]
+
+    for cube in list_small_tables():
+        for cell in range(8):
+            more = cube.copy()
+            more.reshape(-1)[cell] += 1
+            for least in (1, 2, 3):
+                one, two = (find_choice_law(score(each), deviation, least) for each in (cube, more))
+                for event in product((0, 1), repeat=8):
+                    p, q = (sum(x for x, inside in zip(each, event) if inside) for each in (one, two))
+                    if 1e-9 < p < 1 - 1e-9 and 1e-9 < q < 1 - 1e-9:
+                        worst = max(worst, abs(law.inv_cdf(p) - law.inv_cdf(q)))
+    return worst
+
+
+def test_the_law_of_the_choice_is_as_private_as_stated() -> None:
+    """On every neighbouring pair of small tables, all events of the exact law of the choice. Control: a factor of 2."""
+    mu = 0.5
+    stated = find_squared_distance(3, 1, 1, Neighbours.ADD_REMOVE)
+    assert find_worst_choice(stated, mu) <= mu + 1e-9
+    assert find_worst_choice(stated, 2 * mu) > mu, "half the sensitivity (twice the μ) would be seen"

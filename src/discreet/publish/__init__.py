@@ -19,6 +19,7 @@ _MEMBERS = {
     "Bundle": "discreet.publish.bundle",
     "ReleasePlan": "discreet.publish.release_plan",
     "SeriesMechanism": "discreet.series.mechanism",
+    "check_columns": "discreet.publish.column_check",
     "check_rows": "discreet.publish.metered_check",
     "go_on": "discreet.publish.publication",
     "preview": "discreet.publish.publication",

@@ -27,16 +27,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
+from statistics import NormalDist
 
 import numpy as np
 
 from discreet.errors import InternalError
-from discreet.exact import Floats
+from discreet.exact import Floats, Integers
 from discreet.late_dataclass import dataclass
 from discreet.mechanisms.l2_noise import shorten
+from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.privacy import Neighbours, Unit
-from discreet.publish.residuals import find_factor, find_length, find_product, find_scale
+from discreet.publish.residuals import center, find_factor, find_length, find_product, find_scale, take_residual
 from discreet.publish.workload import Attributes, Workload
 
 # With so many columns at most, all sets of agreeing columns are gone through.
@@ -83,8 +85,25 @@ class Allocation:
         """What the whole vector costs."""
         return self.squared_sensitivity / self.variance
 
+    @property
+    def measured(self) -> tuple[Attributes, ...]:
+        """The parts that get noise, in the order of the vector."""
+        return self.workload.closure
+
+    def encode(self, table: Integers) -> Integers:
+        """What of a table gets noise, before it is multiplied: its residual."""
+        return take_residual(table)
+
+    def to_residuals(self, noisy: Mapping[Attributes, Integers]) -> dict[Attributes, Floats]:
+        """The residuals in rows, without the part of the noise that no residual can have."""
+        return {part: center(np.asarray(drawn, dtype=np.float64) / self.scale(part)) for part, drawn in noisy.items()}
+
+    def find_half(self, deviation: float, level: Fraction) -> float:
+        """Half of an interval's width, where a number has this standard deviation."""
+        return NormalDist().inv_cdf((1 + float(level)) / 2) * deviation
+
     @cached_property
-    def noise(self) -> RoundedGaussian:
+    def noise(self) -> RoundedGaussian | Laplace:
         """The mechanism that releases the vector."""
         return RoundedGaussian(
             squared_sensitivity=self.squared_sensitivity,
@@ -111,7 +130,7 @@ class Allocation:
     def cell_variance(self, attributes: Attributes) -> float:
         """The variance of one cell of a measured marginal, in squared rows: the same for all of its cells."""
         found = 0.0
-        for part in self.multipliers:
+        for part in self.workload.closure:
             if set(part) <= set(attributes):
                 length = float(find_length(self.workload.shape(part)))
                 others = math.prod(self.workload.sizes[column] for column in attributes if column not in part)

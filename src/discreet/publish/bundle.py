@@ -5,6 +5,7 @@ disclosure.txt      the same in plain words
 measurements.json   the noisy integers, before anything was made of them
 tables.parquet      every measured table: value without bias, interval, consistent estimate
 synthetic.parquet   synthetic rows, if the plan asks for them; both also as CSV, if it says csv = true
+tables.sdmx.csv     the tables for those who exchange statistics, if the plan says sdmx = true
 croissant.json      metadata for catalogs
 index.html          a page that opens offline
 """
@@ -38,12 +39,14 @@ from discreet.publish.measurements import Measurements
 from discreet.publish.metadata import make_croissant
 from discreet.publish.page import make_page
 from discreet.publish.records import hash_measurements, load_column, load_measurements
+from discreet.publish.sdmx import make_sdmx
 from discreet.publish.synthetic_rows import decode_rows, find_one_way, make_cells
 from discreet.publish.synthetic_table import SyntheticTable
 from discreet.publish.workload import Attributes
 from discreet.row_formats import to_csv, to_parquet
 
 MANIFEST, MEASUREMENTS, TABLES, ROWS = "manifest.json", "measurements.json", "tables.parquet", "synthetic.parquet"
+SDMX = "tables.sdmx.csv"
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,7 @@ class Bundle:
             wanted = np.zeros(column.fine)
             wanted[first:last] = 1
             value, deviation = self.measurements.answer_fine(number, wanted)
-            low, high = cut(value, deviation, self.level)
+            low, high = cut(value, self.measurements.allocation.find_half(deviation, self.level))
             rows.append({"from": start, "to": end, "value": value, "low": low, "high": high})
         return pa.Table.from_pylist(rows)
 
@@ -145,7 +148,7 @@ class Bundle:
         """The synthetic rows."""
         path = self.folder / ROWS
         if not path.exists():
-            raise UsageError("This release has no synthetic rows: its plan said synthetic = false.")
+            raise UsageError("This release has no synthetic rows: its plan has no columns, or synthetic = false.")
         from pyarrow import parquet
 
         return SyntheticTable(parquet.read_table(path))
@@ -232,7 +235,7 @@ def write_bundle(
         part.mkdir(parents=True)
         measured = load_measurements(record)
         columns = tuple(load_column(column) for column in manifest["columns"])
-        if manifest["plan"]["synthetic"]:
+        if manifest["plan"]["synthetic"] and columns:
             rows, manifest["rows"] = make_rows(measured, record, columns, manifest["plan"], watch)
             _write_table(part / ROWS, rows, csv=manifest["plan"]["csv"])
         for name, table in (parts or {}).items():
@@ -258,6 +261,8 @@ def _write_rest(
     (part / MEASUREMENTS).write_text(json.dumps(record), encoding="utf-8")
     tables = stack_tables(measured, columns, Fraction(manifest["level"]))
     _write_table(part / TABLES, tables, csv=manifest["plan"]["csv"])
+    if manifest["plan"]["sdmx"]:
+        (part / SDMX).write_bytes(to_csv(make_sdmx(tables, measured, columns, manifest["name"])))
     (part / "disclosure.txt").write_text(write_disclosure(manifest), encoding="utf-8")
     (part / "index.html").write_text(make_page(manifest, measured, columns), encoding="utf-8")
     hashes = {path.name: hash_file(path) for path in sorted(part.glob("*.parquet"))}
@@ -289,6 +294,13 @@ def stack_tables(measured: Measurements, columns: tuple[PublishedColumn, ...], l
         numbers = {name: table.column(name) for name in ("value", "low", "high", "estimate")}
         stacked.append(pa.table(head | numbers))
     return pa.concat_tables(stacked)
+
+
+def is_whole(bundle: Bundle) -> bool:
+    """Whether all files that the manifest states are there, as it states them."""
+    stated: Mapping[str, str] = bundle.manifest.get("files", {})
+    there = {path.name for path in bundle.folder.iterdir()}
+    return all(name in there and hash_file(bundle.folder / name) == digest for name, digest in stated.items())
 
 
 def hash_file(path: Path) -> str:

@@ -145,7 +145,7 @@ class _PromisedCount:
         counts = [asked.refer_to_aggregate(i) for i in range(len(asked.aggregates))]
         for key in sorted(groups, key=key_order):
             middle, deviation = self.measured.answer(attributes, groups[key])
-            low, high = cut(middle, deviation, self.level)
+            low, high = cut(middle, self.measured.allocation.find_half(deviation, self.level))
             released: dict[Column | ReleasedValue, Value] = dict.fromkeys(counts, min(max(middle, low), high))
             released |= {asked.refer_to_key(i): value for i, value in enumerate(key)}
             row: dict[str, Value] = {}

@@ -279,7 +279,7 @@ def _publish_numbers(
     if step is not None and 0 < count <= MOST_FINE:
         width, points = step, True
     else:
-        count, points = MOST_FINE // 4, False
+        count, points = max(MOST_FINE // 4, min(choice.bins or 0, MOST_FINE)), False
         width = (high - low) / count
     starts = _choose_starts(name, low, width, count, choice)
     return PublishedColumn(

@@ -14,7 +14,7 @@ from itertools import combinations
 
 from discreet import parameters
 from discreet.bounding.bound import bound
-from discreet.bounding.contributions import LEAST_BITS, BoundedPlan
+from discreet.bounding.contributions import LEAST_BITS, BoundedPlan, Spread
 from discreet.bounding.facts import facts_of
 from discreet.bounding.limits import most_rows
 from discreet.bounding.stability import find_relation_facts
@@ -24,6 +24,7 @@ from discreet.exact import Floats, Integers
 from discreet.frontends import read_sql
 from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog, ContributionLimits
+from discreet.plan.functions import make_literal
 from discreet.plan.nodes import Question
 from discreet.privacy import Neighbours, Unit
 from discreet.publish.columns import ColumnChoice, PublishedColumn, publish_column
@@ -104,13 +105,18 @@ def design(plan: ReleasePlan, catalog: Catalog) -> ReleaseDesign:
     return ReleaseDesign(
         plan=plan,
         question=base,
-        bounded=replace(bounded, spreads=tuple(column.spread for column in columns)),
+        bounded=replace(bounded, spreads=tuple(column.spread for column in columns) or (_make_nothing(),)),
         columns=columns,
         workload=workload,
         max_rows=max_rows,
         neighbours=catalog.neighbours,
         unit=catalog.unit,
     )
+
+
+def _make_nothing() -> Spread:
+    """What rows are told apart by where a plan has no columns: nothing. They are all counted."""
+    return Spread(argument=make_literal(1), values=(1,), last=0)
 
 
 def _read_column(name: str, choice: ColumnChoice, plan: ReleasePlan, catalog: Catalog) -> PublishedColumn:
@@ -158,7 +164,7 @@ def _choose_workload(plan: ReleasePlan, columns: Sequence[PublishedColumn]) -> W
     else:
         stated = [tuple(sorted(names.index(column) for column in marginal)) for marginal in plan.marginals]
         wanted = sorted({*stated, *((i,) for i in range(len(sizes)))}, key=lambda part: (len(part), part))
-    narrow = max(sizes) <= _NARROW
+    narrow = max(sizes, default=0) <= _NARROW
     weights = {p: _ONE_WAY_WEIGHT if len(p) == 1 and not narrow else 1.0 for p in wanted}
     if plan.marginals is not None and plan.marginal_weights is not None:
         weights |= {p: float(parameters.read_positive(w, "weight")) for p, w in zip(stated, plan.marginal_weights)}

@@ -1,7 +1,7 @@
 """Tables of a release with their errors, as rows: the value without bias, its interval, and the consistent estimate.
 
 The interval is promised: it is centred on the value without bias, has the stated confidence for each cell by itself
-because noise is normal with a known variance, and is cut at zero, where no count is. The estimate is smoother and adds
+because the law of the noise is known, and is cut at zero, where no count is. The estimate is smoother and adds
 up, but has a bias, so no interval is promised around it; it is moved into the interval of its cell.
 """
 
@@ -26,17 +26,21 @@ def find_width(level: Fraction) -> float:
     return NormalDist().inv_cdf((1 + float(level)) / 2)
 
 
-def cut(middle: float, deviation: float, level: Fraction) -> tuple[float, float]:
-    """The interval of a count: never below zero."""
-    width = find_width(level) * deviation
-    return max(0.0, middle - width), max(0.0, middle + width)
+def cut(middle: float, half: float) -> tuple[float, float]:
+    """The interval of a count, half of it to each side: never below zero."""
+    return max(0.0, middle - half), max(0.0, middle + half)
+
+
+def find_half(measured: Measurements, attributes: Attributes, level: Fraction) -> float:
+    """Half the width of the interval of each cell of a table."""
+    return measured.allocation.find_half(math.sqrt(measured.allocation.cell_variance(attributes)), level)
 
 
 def tabulate_cells(measured: Measurements, attributes: Attributes, level: Fraction) -> dict[str, Floats]:
     """The numbers of a table: value, low, high and estimate for each cell, in order."""
     value = measured.table(attributes).reshape(-1)
-    width = find_width(level) * float(np.sqrt(measured.allocation.cell_variance(attributes)))
-    low, high = np.maximum(0, value - width), np.maximum(0, value + width)
+    half = find_half(measured, attributes, level)
+    low, high = np.maximum(0, value - half), np.maximum(0, value + half)
     estimate = np.clip(estimate_table(measured, attributes).reshape(-1), low, high)
     return {"value": value, "low": low, "high": high, "estimate": estimate}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -17,6 +18,7 @@ from discreet.accounting import events
 from discreet.accounting.account import compose
 from discreet.errors import InternalError
 from discreet.exact import float_up
+from discreet.late_dataclass import dataclass
 from discreet.privacy import Loss, Neighbours
 from discreet.publish.design import ReleaseDesign
 from discreet.publish.measurements import Measurements, find_cells
@@ -29,11 +31,12 @@ STATED_DELTA = Fraction(1, 10**9)
 
 
 def describe_loss(loss: Loss, delta: Fraction) -> dict[str, Any]:
-    """A loss in every notion in which it is known, and the ε that it is at a δ, rounded up."""
+    """A loss in every notion in which it is known, and the ε that it is at a δ, rounded up; pure ε is at δ = 0."""
+    at = delta or (Fraction(0) if loss.has("pure") else STATED_DELTA)
     return {
         "words": [f"{notion.kind}: {notion.words()}" for notion in loss.notions],
-        "epsilon": loss.epsilon(delta or STATED_DELTA),
-        "delta": float_up(delta or STATED_DELTA),
+        "epsilon": loss.epsilon(at),
+        "delta": float_up(at),
     }
 
 
@@ -72,7 +75,7 @@ def make_manifest(
         "mechanisms": [events.dump(event) for event in method.events],
         "parts": list(parts),
         "loss": describe_loss(compose(charged).loss, delta),
-        "best_guess": find_best_guess(add_up(charged), add_failures(charged)),
+        "best_guess": find_best_guess(charged),
         "cumulative": describe_loss(compose(list(released)).loss, delta),
         "method": {
             "name": method.name,
@@ -91,8 +94,14 @@ def make_manifest(
         "total": measured.total,
         "metadata": {"croissant": "croissant.json", "dcat:previousVersion": plan.supersedes or None},
         "receipt": dict(receipt),
-        "versions": {"python": ".".join(map(str, sys.version_info[:3])), "numpy": np.__version__},
+        "versions": list_versions(),
     }
+
+
+def list_versions() -> dict[str, str]:
+    """What numbers are computed with: rows that the same seed makes are the same where these are."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    return {"discreet": version("discreet"), "python": python, "numpy": np.__version__, "machine": platform.machine()}
 
 
 def count_numbers(measured: Measurements) -> int:
@@ -102,29 +111,44 @@ def count_numbers(measured: Measurements) -> int:
     return find_cells(measured.allocation) + before + scores
 
 
-def add_up(charged: Iterable[events.Event]) -> Fraction:
-    """The μ² of normal noise, of all events together."""
-    total = Fraction(0)
+@dataclass(frozen=True)
+class NoiseSums:
+    """What noise costs, kind by kind: μ² of normal noise, ε of Laplace noise, and the δ with which something fails."""
+
+    mu_squared: Fraction
+    epsilon: Fraction
+    failure: Fraction
+
+    def holds(self, other: NoiseSums) -> bool:
+        """Whether it is at least as much as another, in each kind."""
+        return self.mu_squared >= other.mu_squared and self.epsilon >= other.epsilon and self.failure >= other.failure
+
+
+def add_up(charged: Iterable[events.Event]) -> NoiseSums:
+    """What all events cost together."""
+    mu_squared, epsilon, failure = Fraction(0), Fraction(0), Fraction(0)
     for event in charged:
         if isinstance(event, events.RoundedGaussian):
-            total += events.squared_mu(event)
-        elif not isinstance(event, events.Approximate) or events.to_exact(event.epsilon):
-            raise InternalError("A release has noise that is not normal.")
-    return total
+            mu_squared += events.squared_mu(event)
+        elif isinstance(event, events.DiscreteLaplace):
+            epsilon += event.count * event.sensitivity / events.to_exact(event.scale)
+        elif isinstance(event, events.Approximate) and not events.to_exact(event.epsilon):
+            failure += Fraction(events.to_exact(event.delta)) * event.count
+        else:
+            raise InternalError("A release has noise that is neither normal nor Laplace noise.")
+    return NoiseSums(mu_squared, epsilon, failure)
 
 
-def add_failures(charged: Iterable[events.Event]) -> Fraction:
-    """The probability with which something fails, of all events together."""
-    failing = (event for event in charged if isinstance(event, events.Approximate))
-    return sum((Fraction(events.to_exact(event.delta)) * event.count for event in failing), Fraction(0))
+def find_best_guess(charged: Iterable[events.Event]) -> float:
+    """How often the best guess of whether a unit is in the data is right, if it is a fair coin, rounded up.
 
-
-def find_best_guess(mu_squared: Fraction, failure: Fraction = Fraction(0)) -> float:
-    """How often the best guess of whether a unit is in the data is right, if it is a fair coin: Φ(μ/2), rounded up.
-
+    That is Φ(μ/2) for normal noise, and 1/(1 + e^−ε) for Laplace noise. With both, what they add to a coin is added.
     Where something fails with a small probability, the guess is right then at most always.
     """
-    return math.ceil(1000 * (NormalDist().cdf(math.sqrt(mu_squared) / 2) + float(failure))) / 1000
+    sums = add_up(charged)
+    normal = NormalDist().cdf(math.sqrt(sums.mu_squared) / 2)
+    pure = 1 / (1 + math.exp(-min(700.0, float(sums.epsilon))))
+    return math.ceil(1000 * min(1.0, normal + pure - 0.5 + float(sums.failure))) / 1000
 
 
 def write_promise(manifest: Mapping[str, Any]) -> str:
@@ -149,6 +173,11 @@ def list_tables(measured: Measurements, names: Sequence[str]) -> list[dict[str, 
         }
         for part in allocation.workload.closure
     ]
+
+
+def _name_noise(manifest: Mapping[str, Any]) -> str:
+    pure = any(isinstance(events.load(event), events.DiscreteLaplace) for event in manifest["mechanisms"])
+    return "Laplace" if pure else "rounded normal"
 
 
 def write_disclosure(manifest: Mapping[str, Any]) -> str:
@@ -176,7 +205,7 @@ def write_disclosure(manifest: Mapping[str, Any]) -> str:
             "",
         ]
     lines += [
-        f"How. {method['numbers']} whole numbers with rounded normal noise, drawn once ({method['name']}: "
+        f"How. {method['numbers']} whole numbers with {_name_noise(manifest)} noise, drawn once ({method['name']}: "
         f"{method['reason']}).",
         "",
         "Errors. The interval of a count holds the count that was measured with the stated confidence, cell by cell. "

@@ -14,12 +14,13 @@ from functools import cached_property
 
 import numpy as np
 
+from discreet.accounting import events
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import InternalError
 from discreet.exact import Floats, Integers
 from discreet.late_dataclass import dataclass
 from discreet.publish.allocation import Allocation
-from discreet.publish.residuals import assemble, center, gather, take_residual
+from discreet.publish.residuals import assemble, gather
 from discreet.publish.workload import Attributes, list_subsets
 
 _WIDEST = 1 << 62
@@ -35,14 +36,17 @@ class StagedScores:
     variance: Fraction
 
     @property
-    def mu_squared(self) -> Fraction:
+    def event(self) -> events.RoundedGaussian:
         """What they cost."""
-        return self.squared_sensitivity / self.variance
+        return events.RoundedGaussian(squared_sensitivity=self.squared_sensitivity, variance=self.variance)
 
 
 @dataclass(frozen=True)
 class Measurements:
-    """What was drawn: for each residual its noisy integers m_A·q_A, and for each fine histogram m_h times it."""
+    """What was drawn: for each residual its noisy integers m_A·q_A, and for each fine histogram m_h times it.
+
+    Where tables are measured directly (``direct_tables``), it is their counts that have noise.
+    """
 
     allocation: Allocation
     noisy: Mapping[Attributes, Integers]
@@ -56,8 +60,7 @@ class Measurements:
     @cached_property
     def residuals(self) -> dict[Attributes, Floats]:
         """The residuals in rows, without the part of the noise that no residual can have."""
-        scale = self.allocation.scale
-        own = {part: center(np.asarray(noisy, dtype=np.float64) / scale(part)) for part, noisy in self.noisy.items()}
+        own = self.allocation.to_residuals(self.noisy)
         if self.first is None:
             return own
         before = self.first.residuals
@@ -72,10 +75,10 @@ class Measurements:
         return np.asarray(share * before + (1 - share) * own)
 
     @property
-    def mu_squared(self) -> Fraction:
-        """What everything that was drawn costs."""
-        earlier = self.first.mu_squared if self.first is not None else Fraction(0)
-        return self.allocation.mu_squared + earlier + (self.scores.mu_squared if self.scores is not None else 0)
+    def drawn_events(self) -> tuple[events.Event, ...]:
+        """Everything that was drawn, as the ledger counts it."""
+        earlier = () if self.first is None else self.first.drawn_events
+        return (*earlier, *(() if self.scores is None else (self.scores.event,)), self.allocation.noise.event)
 
     @property
     def total(self) -> float:
@@ -128,8 +131,8 @@ def measure(
     workload, fine = allocation.workload, fine or {}
     if set(tables) != set(workload.closure) or set(fine) != set(workload.fine):
         raise InternalError("Counts and allocation are about different marginals.")
-    exact = {part: take_residual(_check(np.asarray(tables[part]), workload.shape(part))) for part in workload.closure}
-    vector = [_multiply(residual, allocation.multipliers[part]) for part, residual in exact.items()]
+    checked = {part: _check(np.asarray(tables[part]), workload.shape(part)) for part in workload.closure}
+    vector = [_multiply(allocation.encode(checked[part]), allocation.multipliers[part]) for part in allocation.measured]
     for column, size in workload.fine.items():
         encoded = workload.strategy(column).encode(_check(np.asarray(fine[column]), (size,)))
         vector.append(_multiply(encoded, allocation.fine_multipliers[column]))
@@ -139,9 +142,9 @@ def measure(
 
 
 def to_measurements(allocation: Allocation, blocks: Sequence[Integers]) -> Measurements:
-    """What was drawn, by its blocks: the residuals in the order of the closure, then the fine histograms."""
+    """What was drawn, by its blocks: what is measured of tables, then the fine histograms."""
     workload = allocation.workload
-    noisy = {part: block.reshape(workload.shape(part)) for part, block in zip(workload.closure, blocks)}
+    noisy = {part: block.reshape(workload.shape(part)) for part, block in zip(allocation.measured, blocks)}
     return Measurements(allocation, noisy, dict(zip(workload.fine, blocks[len(noisy) :], strict=True)))
 
 
@@ -171,4 +174,6 @@ def project(table: Integers, attributes: Attributes, part: Attributes) -> Intege
 def find_cells(allocation: Allocation) -> int:
     """How many noisy numbers are drawn."""
     workload = allocation.workload
-    return sum(map(workload.cells, workload.closure)) + sum(workload.strategy(column).size for column in workload.fine)
+    return sum(map(workload.cells, allocation.measured)) + sum(
+        workload.strategy(column).size for column in workload.fine
+    )

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from fractions import Fraction
 from itertools import combinations
@@ -40,6 +41,7 @@ from discreet.publish.chance import PublicChance
 from discreet.publish.constraints import Constraint
 from discreet.publish.design import ReleaseDesign, design
 from discreet.publish.page_figures import draw_bars
+from discreet.publish.private_keys import list_private
 from discreet.publish.release_plan import ReleasePlan
 from discreet.publish.synthetic_rows import make_cells
 from discreet.publish.table_distances import (
@@ -118,8 +120,25 @@ class UtilityReport:
         lines += [f"  {' × '.join(names)}: {far:.4f} ± {self.deviation:.2g}" for names, far in worst]
         return "\n".join(lines)
 
+    def to_rows(self) -> list[dict[str, Any]]:
+        """A row for each table: its distance (or pMSE) and the standard deviation of that."""
+        return [
+            {"table": " × ".join(names), "distance": far, "deviation": self.deviation}
+            for names, far in self.distances.items()
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain values."""
+        whole = {"score": str(self.score), "ways": self.ways, "mean": self.mean, "half": self.half}
+        if self.score is UtilityScore.DISTANCE:
+            whole |= {"k_marginal": self.k_marginal, "low": self.low, "high": self.high}
+        return whole | {"tables": self.to_rows()}
+
     def _repr_html_(self) -> str:
-        """A bar for each table, the worst first."""
+        return self.draw()
+
+    def draw(self) -> str:
+        """A bar for each table, the worst first, as HTML."""
         order = sorted(self.distances.items(), key=lambda each: -each[1])
         bars = [(" × ".join(names), far) for names, far in order]
         return draw_bars(str(self).split("\n", 1)[0], bars, self.deviation)
@@ -128,7 +147,7 @@ class UtilityReport:
 
 
 def check_rows(
-    plan: Mapping[str, Any] | ReleasePlan,
+    plan: str | Path | Mapping[str, Any] | ReleasePlan,
     bundle: Bundle | str | Path,
     *,
     curator: Curator,
@@ -149,18 +168,14 @@ def check_rows(
     if score not in tuple(UtilityScore):
         raise UsageError("score is 'distance' or 'propensity'. Nothing was charged.")
     measured = UtilityScore(score)
-    read = plan if isinstance(plan, ReleasePlan) else ReleasePlan.from_dict(plan)
-    opened = bundle if isinstance(bundle, Bundle) else Bundle.load(bundle)
-    if opened.manifest["plan_digest"] != read.digest or "rows" not in opened.manifest:
-        raise UsageError("This bundle has no rows, or is of another plan. Nothing was charged.")
-    settled = design(read, curator.catalog)
+    settled, opened = open_checked(plan, bundle, curator)
     tables = choose_tables(settled, ways)
     offer = Offer(epsilon=epsilon, rho=rho, share=share, level=level, alone=epsilon is not None)
     priced = _CheckPrice(settled, tables, measured, opened)
     noise, charge = priced.find(curator, offer, analyst=analyst, project=project)
     views = tuple(column.view(i) for i, column in enumerate(settled.columns))
     tabulation = Tabulation(settled.bounded, views, tables)
-    rows = _make_cells(opened)
+    rows = make_bundle_cells(opened)
     made = [settled.steps * _count(rows, table, settled) for table in tables]
 
     def draw(counted: tuple[Integers, ...]) -> dict[str, Any]:
@@ -172,7 +187,7 @@ def check_rows(
     except RequestConflict as error:
         raise UsageError("This check was charged with another plan or other data. Nothing was charged.") from error
     if reservation.record is None:
-        curator.ledger.commit(reservation, {"publish check": read.name})
+        curator.ledger.commit(reservation, {"publish check": settled.plan.name})
     scale = measured.scale(settled.steps, rows.shape[1])
     deviation = math.sqrt(float(noise.event.variance)) / scale
     found = [int(drawn) / scale for drawn in record["scores"]]
@@ -185,6 +200,27 @@ def check_rows(
         distances={tuple(settled.names[c] for c in table): far for table, far in zip(tables, found)},
         deviation=deviation,
     )
+
+
+def open_checked(
+    plan: str | Path | Mapping[str, Any] | ReleasePlan, bundle: Bundle | str | Path, curator: Curator
+) -> tuple[ReleaseDesign, Bundle]:
+    """A plan against the codebook, and its bundle; refused where the bundle has no rows, or is of another plan."""
+    read = ReleasePlan.read(plan)
+    opened = bundle if isinstance(bundle, Bundle) else Bundle.load(bundle)
+    if opened.manifest["plan_digest"] != read.digest or "rows" not in opened.manifest:
+        raise UsageError("This bundle has no rows, or is of another plan. Nothing was charged.")
+    settled = replace(design(_take_named(read, opened), curator.catalog), plan=read)
+    if [(c.name, c.size) for c in settled.columns] != [(c.name, c.size) for c in opened.columns]:
+        raise UsageError("The columns of this bundle are not those of its plan and codebook. Nothing was charged.")
+    return settled, opened
+
+
+def _take_named(plan: ReleasePlan, bundle: Bundle) -> ReleasePlan:
+    """The plan with the keys that were named from the data when it was published: they are public now."""
+    named = {name: column.values for name, column in zip(bundle.names, bundle.columns) if name in list_private(plan)}
+    columns = {name: replace(c, keys=named[name]) if name in named else c for name, c in plan.columns.items()}
+    return replace(plan, columns=columns)
 
 
 def choose_tables(settled: ReleaseDesign, ways: int) -> tuple[Attributes, ...]:
@@ -240,7 +276,7 @@ class _CheckPrice:
         )
 
 
-def _make_cells(bundle: Bundle) -> Integers:
+def make_bundle_cells(bundle: Bundle) -> Integers:
     """The cells of the bundle's rows, again from what was drawn."""
     constraints = [Constraint.from_dict(each) for each in bundle.manifest["plan"]["constraints"]]
     chance = PublicChance(bytes.fromhex(bundle.manifest["rows"]["seed"]))

@@ -6,6 +6,8 @@
 - *two stages* (``stages``): a fifth of μ² for one-way tables, a twentieth for scores that say how far each table is
   from independence, and the rest for the tables that are worth it.
 - *independent*: one-way tables only.
+- *direct* (``direct_tables``): every table by itself, with the same rule for what is dropped. Under a budget of pure ε
+  it is the only way, with Laplace noise; with normal noise it is a baseline.
 
 ``auto`` takes one shot, but two stages where one shot would drop a twentieth of the tables or more and scores can tell
 which to keep; and independent columns where nothing else can be told from noise.
@@ -14,8 +16,10 @@ which to keep; and independent columns where nothing else can be told from noise
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from enum import StrEnum
 from fractions import Fraction
+from functools import partial
 from typing import Any, assert_never
 
 from discreet.accounting import events
@@ -23,6 +27,7 @@ from discreet.errors import UsageError
 from discreet.late_dataclass import dataclass
 from discreet.publish.allocation import Allocation, allocate
 from discreet.publish.design import ReleaseDesign
+from discreet.publish.direct_tables import allocate_directly
 from discreet.publish.measurements import find_cells
 from discreet.publish.noise_prediction import predict_noise
 from discreet.publish.release_plan import MethodWord
@@ -42,6 +47,7 @@ class MethodName(StrEnum):
     INDEPENDENT = "independent"
     ONE_SHOT = "one shot"
     TWO_STAGES = "two stages"
+    DIRECT = "direct"
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,7 @@ class Method:
         return self.workload if self.stages is None else self.stages.workload
 
     @property
-    def events(self) -> tuple[events.RoundedGaussian, ...]:
+    def events(self) -> tuple[events.Event, ...]:
         """What is charged."""
         return (self.allocation.noise.event,) if self.stages is None else self.stages.events
 
@@ -104,21 +110,26 @@ class Method:
         return math.ceil((60 * self.numbers + rows) / 1e6) + 100
 
 
+def find_terms(design: ReleaseDesign) -> dict[str, Any]:
+    """Who is protected, as ``allocate`` wants to know it."""
+    names = ("steps", "max_rows", "neighbours", "unit")
+    return {name: getattr(design, name) for name in names}
+
+
 def choose_method(design: ReleaseDesign, mu_squared: Fraction, rows: int | None) -> Method:
-    """What is measured at this price, where there are about so many rows."""
-    terms: dict[str, Any] = {
-        "steps": design.steps,
-        "max_rows": design.max_rows,
-        "neighbours": design.neighbours,
-        "unit": design.unit,
-    }
+    """What is measured at this price in μ², where there are about so many rows."""
+    terms = find_terms(design)
     asked, several = design.plan.method, [part for part in design.workload.weights if len(part) > 1]
     if asked is MethodWord.INDEPENDENT:
         alone = allocate(design.workload.without(several), mu_squared, **terms)
         return Method(MethodName.INDEPENDENT, "the plan asks for it", alone, tuple(several), rows)
+    if asked is MethodWord.DIRECT:
+        return _choose_directly(design, mu_squared, rows, "the plan asks for it", pure=False)
     size = UNKNOWN_ROWS if rows is None else rows
     allocation, dropped = drop_noise(design.workload, mu_squared, size, **terms)
-    one_shot = Method(*_describe(len(several) - len(dropped), len(dropped), rows), allocation, dropped, rows)
+    one_shot = Method(
+        *_describe(len(design.columns), len(several) - len(dropped), len(dropped), rows), allocation, dropped, rows
+    )
     match asked:
         case MethodWord.ONE_SHOT:
             return one_shot
@@ -137,6 +148,31 @@ def choose_method(design: ReleaseDesign, mu_squared: Fraction, rows: int | None)
             assert_never(asked)
 
 
+def choose_pure(design: ReleaseDesign, epsilon: Fraction, rows: int | None) -> Method:
+    """What is measured at this price in pure ε: every table by itself, with Laplace noise."""
+    asked = design.plan.method
+    if asked not in (MethodWord.AUTO, MethodWord.DIRECT, MethodWord.INDEPENDENT):
+        raise UsageError(
+            f"A budget of pure ε pays for direct tables with Laplace noise, not for {str(asked)!r}. Leave method out, "
+            "or declare a budget with ε and δ, ρ or μ. Nothing was charged."
+        )
+    return _choose_directly(design, epsilon, rows, "a budget of pure ε pays for Laplace noise only", pure=True)
+
+
+def _choose_directly(design: ReleaseDesign, amount: Fraction, rows: int | None, reason: str, *, pure: bool) -> Method:
+    workload, size = design.workload, UNKNOWN_ROWS if rows is None else rows
+    gone: tuple[Attributes, ...] = ()
+    if design.plan.method is MethodWord.INDEPENDENT:
+        gone = tuple(part for part in workload.weights if len(part) > 1)
+        workload = workload.without(gone)
+    allocation, dropped = drop_noise(
+        workload, amount, size, partial(allocate_directly, pure=pure), **find_terms(design)
+    )
+    if dropped:
+        reason += f"; {len(dropped)} tables would be mostly noise and are dropped"
+    return Method(MethodName.DIRECT, reason, allocation, tuple(sorted((*dropped, *gone))), rows)
+
+
 def _stage(design: ReleaseDesign, mu_squared: Fraction, rows: int | None, reason: str, terms: dict[str, Any]) -> Method:
     if not any(len(part) > 1 for part in design.workload.weights):
         raise UsageError("Two stages choose among tables of several columns, and none is wanted. Nothing was charged.")
@@ -148,12 +184,12 @@ def _stage(design: ReleaseDesign, mu_squared: Fraction, rows: int | None, reason
 
 
 def drop_noise(
-    workload: Workload, mu_squared: Fraction, rows: int, **terms: Any
+    workload: Workload, amount: Fraction, rows: int, make: Callable[..., Allocation] = allocate, **terms: Any
 ) -> tuple[Allocation, tuple[Attributes, ...]]:
     """The allocation after tables that would be mostly noise are dropped, and these tables."""
     dropped: list[Attributes] = []
     while True:
-        allocation = allocate(workload, mu_squared, **terms)
+        allocation = make(workload, amount, **terms)
         several = [part for part in workload.weights if len(part) > 1]
         noise = {part: predict_noise(allocation, part, rows) for part in several}
         worst = sorted((part for part in several if noise[part] > MOST_NOISE), key=lambda part: -noise[part])
@@ -164,8 +200,10 @@ def drop_noise(
         workload = workload.without(gone)
 
 
-def _describe(measured: int, dropped: int, rows: int | None) -> tuple[MethodName, str]:
+def _describe(columns: int, measured: int, dropped: int, rows: int | None) -> tuple[MethodName, str]:
     size = "an unknown number of rows" if rows is None else f"about {rows:,} rows"
+    if not columns:
+        return MethodName.ONE_WAY, "there are no columns, so that only the number of rows is measured"
     if not measured and not dropped:
         return MethodName.ONE_WAY, "only tables of single columns are asked for"
     if not measured:

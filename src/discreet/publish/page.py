@@ -15,9 +15,10 @@ from discreet.publish.part_tables import QUESTION, SERIES
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1d2733; --paper: #ffffff; --bar: #a9c4de; --deep: #1f4e79; --edge: #d5dde5;
-  --mark: #4878a8; }
+  --mark: #4878a8; --own: #b3541e; }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e3e8ee; --paper: #14191f; --bar: #3f6488; --deep: #9cc4ec; --edge: #33404d; --mark: #7fb0e0; }
+  :root { --ink: #e3e8ee; --paper: #14191f; --bar: #3f6488; --deep: #9cc4ec; --edge: #33404d; --mark: #7fb0e0;
+    --own: #f0a06a; }
 }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: var(--ink);
   background: var(--paper); }
@@ -27,6 +28,7 @@ td.number { text-align: right; font-variant-numeric: tabular-nums; }
 p.lead { font-size: 1.05rem; border-left: 4px solid var(--mark); padding-left: .8rem; }
 .bar { fill: var(--bar); } .cell { fill: var(--deep); stroke: var(--edge); }
 .band { fill: var(--mark); fill-opacity: .35; } .line { fill: none; stroke: var(--deep); stroke-width: 2; }
+.own { fill: var(--own); } .own-line { fill: none; stroke: var(--own); stroke-width: 1.5; }
 .range { stroke: var(--ink); stroke-width: 1.5; } svg text { font-size: 10px; fill: var(--ink); }
 svg { max-width: 100%; } details > summary { cursor: pointer; }
 figure { display: inline-block; margin: 0 1.5rem 1rem 0; vertical-align: top; } figcaption { font-weight: 600; }
@@ -51,16 +53,27 @@ def make_page(manifest: Mapping[str, Any], measured: Measurements, columns: Sequ
     listed = "".join(f"<tr><th>{escape(name)}</th><td>{escape(words)}</td></tr>" for name, words in facts)
     level = Fraction(manifest["level"])
     pictures = "".join(draw_column(measured, column, number, level) for number, column in enumerate(columns))
-    return (
-        '<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content="width=device-width">'
-        f"<title>{escape(manifest['name'])}</title>"
-        f"<style>{_STYLE}</style><h1>{escape(manifest['name'])}</h1>"
+    return wrap_page(
+        manifest["name"],
         f"<p class=lead>{escape(write_promise(manifest))}</p><table>{listed}</table>"
         f"<h2>In plain words</h2>{_write_words(manifest)}"
         f"{_write_questions(manifest)}{_write_series(manifest, level)}"
-        f"<h2>Columns</h2><p>Bars are values with noise; lines and bands are intervals at {float(level):.4g}.</p>"
-        f"{pictures}{draw_strongest(measured, columns)}{_write_fit(manifest)}{_write_tables(manifest)}</html>\n"
+        f"{_introduce(columns, level)}{pictures}"
+        f"{draw_strongest(measured, columns)}{_write_fit(manifest)}{_write_tables(manifest)}",
     )
+
+
+def wrap_page(title: str, body: str) -> str:
+    """A whole page in the style of a bundle, which loads nothing."""
+    return (
+        '<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content="width=device-width">'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style><h1>{escape(title)}</h1>{body}</html>\n"
+    )
+
+
+def _introduce(columns: Sequence[PublishedColumn], level: Fraction) -> str:
+    words = f"Bars are values with noise; lines and bands are intervals at {float(level):.4g}."
+    return f"<h2>Columns</h2><p>{words}</p>" if columns else ""
 
 
 def _describe_rows(manifest: Mapping[str, Any]) -> str:

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from discreet.exact import Floats, Integers
 from discreet.publish.columns import PublishedColumn
 from discreet.publish.estimates import estimate_table
-from discreet.publish.intervals import find_width, tabulate_cells
+from discreet.publish.intervals import find_half, tabulate_cells
 from discreet.publish.measurements import Measurements
 from discreet.publish.part_tables import make_series_table
 from discreet.publish.workload import Attributes
@@ -30,16 +31,21 @@ _LABEL_WIDTH = 80
 def draw_column(measured: Measurements, column: PublishedColumn, number: int, level: Fraction) -> str:
     """A column's counts with their intervals: bars with labels, or a histogram where there are too many cells."""
     cells = tabulate_cells(measured, (number,), level)
-    half = find_width(level) * math.sqrt(measured.allocation.cell_variance((number,)))
+    return draw_counts(
+        column, [cells[name] for name in ("value", "low", "high")], find_half(measured, (number,), level)
+    )
+
+
+def draw_counts(column: PublishedColumn, numbers: Sequence[Floats], half: float, beside: Integers | None = None) -> str:
+    """Counts of a column's cells (value, low, high) as bars or a histogram; ``beside`` are other counts, as marks."""
     labels = [column.label(cell) for cell in range(column.size)]
     if column.size > _MOST_BARS:
-        told = f"each ± {half:,.0f}"
-        return _draw_chart(column.name, told, labels, [cells[name] for name in ("value", "low", "high")], bars=True)
-    most = max(1.0, float(cells["high"].max()))
+        return _draw_chart(column.name, f"each ± {half:,.0f}", labels, numbers, bars=True, beside=beside)
+    most = max(1.0, float(numbers[2].max()), *([] if beside is None else [float(beside.max())]))
     parts = []
     for cell, label in enumerate(labels):
         top = cell * _BAR
-        value, low, high = (float(cells[name][cell]) for name in ("value", "low", "high"))
+        value, low, high = (float(each[cell]) for each in numbers)
         wide, left, right = (_WIDTH * max(0.0, end) / most for end in (value, low, high))
         middle = top + _BAR / 2
         parts.append(
@@ -48,6 +54,12 @@ def draw_column(measured: Measurements, column: PublishedColumn, number: int, le
             f'<line class="range" x1="{_TEXT + left:.1f}" x2="{_TEXT + right:.1f}" y1="{middle}" y2="{middle}"/>'
             f'<text x="{_TEXT + _WIDTH + 8}" y="{top + 11}">{value:,.0f} ± {half:,.0f}</text>'
         )
+        if beside is not None:
+            place = _TEXT + _WIDTH * float(beside[cell]) / most
+            hint = f"<title>{escape(label)}: {int(beside[cell]):,} synthetic rows</title>"
+            parts.append(
+                f'<rect class="own" x="{place - 1.5:.1f}" y="{top + 1}" width="3" height="{_BAR - 2}">{hint}</rect>'
+            )
     return _frame(column.name, f"counts of {column.name}", (_TEXT + _WIDTH + _NUMBER, column.size * _BAR), parts)
 
 
@@ -60,10 +72,19 @@ def draw_series(part: Mapping[str, Any]) -> str:
     return _draw_chart(part["name"], told, labels, numbers, bars=False) if labels else ""
 
 
-def _draw_chart(name: str, told: str, labels: Sequence[str], numbers: Sequence[Any], *, bars: bool) -> str:
-    """Values over places in order: thin bars or a line, with the band of the intervals."""
+def _draw_chart(
+    name: str,
+    told: str,
+    labels: Sequence[str],
+    numbers: Sequence[Any],
+    *,
+    bars: bool,
+    beside: Integers | None = None,
+) -> str:
+    """Values over places in order: thin bars or a line, with the band of the intervals, and other values as a line."""
     value, low, high = (np.asarray(each, dtype=np.float64) for each in numbers)
     top, bottom = max(1.0, float(high.max())), min(0.0, float(low.min()))
+    top = top if beside is None else max(top, float(beside.max()))
     step = _CHART_WIDTH / len(labels)
 
     def place(cell: int, number: float) -> str:
@@ -83,6 +104,9 @@ def _draw_chart(name: str, told: str, labels: Sequence[str], numbers: Sequence[A
             )
     else:
         parts.append(f'<polyline class="line" points="{" ".join(place(c, float(x)) for c, x in enumerate(value))}"/>')
+    if beside is not None:
+        own = " ".join(place(cell, float(x)) for cell, x in enumerate(beside))
+        parts.append(f'<polyline class="own-line" points="{own}"/>')
     parts.append(f'<text x="{_LEFT - 6}" y="10" text-anchor="end">{top:,.0f}</text>')
     every = max(1, math.ceil(len(labels) * _LABEL_WIDTH / _CHART_WIDTH))
     parts += [
@@ -102,7 +126,7 @@ def draw_bars(title: str, bars: Sequence[tuple[str, float]], deviation: float) -
         top, wide = place * _BAR, _WIDTH * max(0.0, amount) / most
         parts.append(
             f'<text x="{2 * _TEXT - 6}" y="{top + 11}" text-anchor="end">{escape(name[:52])}</text>'
-            f'<rect fill="#4878a8" x="{2 * _TEXT}" y="{top + 2}" width="{wide:.1f}" height="{_BAR - 4}"/>'
+            f'<rect class="bar" fill="#4878a8" x="{2 * _TEXT}" y="{top + 2}" width="{wide:.1f}" height="{_BAR - 4}"/>'
             f'<text x="{2 * _TEXT + _WIDTH + 8}" y="{top + 11}">{amount:.4f} ± {deviation:.2g}</text>'
         )
     size = (2 * _TEXT + _WIDTH + _NUMBER, min(len(bars), _MOST_BARS) * _BAR)

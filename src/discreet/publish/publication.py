@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -20,30 +20,34 @@ from discreet.curator import Curator
 from discreet.engines.engine import ProgressCallback
 from discreet.errors import InternalError, RequestConflict, UsageError
 from discreet.exact import Integers
-from discreet.gaussian_price import find_mu_squared, make_event
+from discreet.gaussian_price import make_event
 from discreet.late_dataclass import dataclass
-from discreet.ledger.ledger import Charge
+from discreet.ledger.ledger import Charge, Ledger
 from discreet.opening import open_codebook
 from discreet.plan.catalog import suggest_nearest
 from discreet.plan.relations import find_tables
-from discreet.publish.bundle import MANIFEST, Bundle, check_place, write_bundle
+from discreet.publish.bundle import MANIFEST, Bundle, check_place, is_whole, write_bundle
 from discreet.publish.constraints import find_allowed_row
 from discreet.publish.design import ReleaseDesign, design
 from discreet.publish.manifest import add_up, make_manifest
 from discreet.publish.measurements import measure
-from discreet.publish.method import Method, choose_method
+from discreet.publish.method import Method, choose_method, choose_pure
 from discreet.publish.part_tables import describe_keys, describe_parts, make_part_tables
 from discreet.publish.plan_entries import split_price
 from discreet.publish.priced_parts import PricedParts, make_free_line, open_plan_series, price_parts
-from discreet.publish.private_keys import KeyPrice, find_key_price, list_private, quote_keys, take_keys
+from discreet.publish.private_keys import take_keys
 from discreet.publish.records import dump_measurements, load_measurements
 from discreet.publish.release_plan import ReleasePlan
 from discreet.publish.release_preview import ReleasePreview
+from discreet.publish.release_price import ReleasePrice
 from discreet.publish.stages import measure_stages
+from discreet.publish.verification import holds, verify
 from discreet.quote import Quote
 from discreet.series.running_series import RunningSeries
 
 PREFIX = "publish: "
+# The line of tables where keys were named on the line of the charge.
+TABLE_LINE = "tables"
 
 
 def publish(
@@ -60,10 +64,10 @@ def publish(
     ``plan`` is a TOML file, its words as a mapping, or a ``ReleasePlan``. Without a ``curator`` the plan's codebook is
     opened. The same plan again returns the bundle that is there, or writes it anew from what was drawn, for nothing.
     """
-    read = read_plan(plan)
+    read = ReleasePlan.read(plan)
     if out is None:
         raise UsageError("Say where the bundle goes: out='bundle/'. Nothing was charged.")
-    with nullcontext(curator) if curator is not None else open_codebook(_find_codebook(read)) as opened:
+    with open_plan(read, curator) as opened:
         return _Publication.prepare(read, opened, analyst, project).run(Path(out), watch)
 
 
@@ -75,42 +79,21 @@ def preview(
     project: str = "",
 ) -> ReleasePreview:
     """What a release would cost and how exact its tables would be. Free: no data is read, nothing is charged."""
-    read = read_plan(plan)
-    with nullcontext(curator) if curator is not None else open_codebook(_find_codebook(read)) as opened:
+    read = ReleasePlan.read(plan)
+    with open_plan(read, curator) as opened:
         return _Publication.prepare(read, opened, analyst, project).preview()
 
 
-def read_plan(plan: str | Path | Mapping[str, Any] | ReleasePlan) -> ReleasePlan:
-    """A plan from wherever it is."""
-    if isinstance(plan, ReleasePlan):
-        return plan
-    if isinstance(plan, str | Path):
-        return ReleasePlan.load(plan)
-    return ReleasePlan.from_dict(plan)
-
-
-def _find_codebook(plan: ReleasePlan) -> Path:
-    if plan.codebook is None:
+def open_plan(
+    plan: str | Path | Mapping[str, Any] | ReleasePlan, curator: Curator | None = None
+) -> AbstractContextManager[Curator]:
+    """The curator that is given, or the one of the codebook that a plan names, which is closed in the end."""
+    codebook = ReleasePlan.read(plan).codebook
+    if curator is not None:
+        return nullcontext(curator)
+    if codebook is None:
         raise UsageError('The plan names no codebook: write codebook = "hospital.toml", or give curator=...')
-    return plan.codebook
-
-
-@dataclass(frozen=True)
-class _Price:
-    """What a plan was priced at, as it goes on record: the μ² of tables, questions and series, and named keys."""
-
-    paid: str
-    rest: Fraction
-    keys: Quote | None
-
-    @classmethod
-    def find(cls, plan: ReleasePlan, curator: Curator, analyst: str, known: str | None) -> _Price:
-        """The price on record, or what the offer buys now."""
-        if not list_private(plan):
-            paid = find_mu_squared(plan.offer, curator.terms_for(analyst)) if known is None else Fraction(known)
-            return cls(str(paid), paid, None)
-        price = find_key_price(plan, curator, analyst) if known is None else KeyPrice.read(known)
-        return cls(str(price), price.rest, quote_keys(plan, curator, price, analyst))
+    return open_codebook(codebook)
 
 
 @dataclass(frozen=True)
@@ -133,9 +116,10 @@ class _Publication:
         version = curator.find_version(settled.question)
         identity = _identify(settled, curator, version)
         known = curator.ledger.find_paid(identity, analyst)
-        priced = _Price.find(plan, curator, analyst, known)
+        priced = ReleasePrice.find(plan, curator, analyst, known)
         own, *others = split_price(priced.rest, plan.part_weights)
-        method = choose_method(settled, own, _find_rows(settled, curator))
+        choose = choose_pure if priced.pure else choose_method
+        method = choose(settled, own, _find_rows(settled, curator))
         parts = price_parts(plan, curator, others, analyst, project)
         # Where keys are named first, the noise of tables follows from them, and only its μ² is known before.
         tables = method.events if priced.keys is None else (make_event(own, settled.unit, settled.neighbours),)
@@ -158,7 +142,8 @@ class _Publication:
 
     def preview(self) -> ReleasePreview:
         """What it would cost and yield."""
-        same = self.curator.ledger.find_paid(self.charge.identity, self.charge.analyst) is not None
+        ledger, charge = self.curator.ledger, self.charge
+        same = ledger.find_paid(charge.identity, charge.analyst) is not None
         return ReleasePreview(
             design=self.design,
             method=self.method,
@@ -166,14 +151,16 @@ class _Publication:
             lines=tuple(self.parts.describe()),
             cost=describe_cost(self.curator.budget, self.charge.loss),
             remaining=self.curator.remaining,
-            fits=same or self.curator.ledger.fits(self.charge),
+            fits=same or ledger.fits(charge),
             paid=same,
+            taken=not same and ledger.find_request(charge.analyst, charge.request) is not None,
         )
 
     def run(self, folder: Path, watch: ProgressCallback | None) -> Bundle:
         """Charge, count, draw, and write everything that follows."""
         there = self._find_bundle(folder)
         if there is not None:
+            self._note_written(there)
             return there
         check_place(folder)
         try:
@@ -197,9 +184,9 @@ class _Publication:
         plan = self.design.plan
         settled = replace(design(take_keys(plan, answers, kinds), self.curator.catalog), plan=plan)
         method = choose_method(settled, self.own, _find_rows(settled, self.curator))
-        if add_up(method.events) > self.own:
+        if add_up(method.events).mu_squared > self.own:
             raise InternalError("Tables cost more than was charged for them.")
-        return replace(self, design=settled, method=method), make_free_line(self.charge, "tables", self.curator)
+        return replace(self, design=settled, method=method), make_free_line(self.charge, TABLE_LINE, self.curator)
 
     def write(self, folder: Path, charge: Charge, watch: ProgressCallback | None) -> Bundle:
         """Count, draw, and write everything that follows."""
@@ -218,20 +205,36 @@ class _Publication:
         )
         answers = self.parts.answer(self.curator, self.charge)
         self.parts.release_series(self.curator, self.charge)
+        receipt = self._make_receipt()
         manifest = make_manifest(
             self.design,
             self.method,
             load_measurements(record),
             dataset=self.curator.name,
             delta=self.curator.budget.slack(),
-            receipt=self._make_receipt(),
-            released=[e for entry in self._list_releases() for e in entry.charge.events],
+            receipt=receipt,
+            released=[e for entry in self._list_releases(receipt["number"]) for e in entry.charge.events],
             parts=[*describe_parts(self.parts, answers), *describe_keys(self.design.plan, self.keys)],
         )
         bundle = write_bundle(folder, manifest, record, make_part_tables(self.parts, answers), _take_half(watch, 1))
         if reservation.record is None:
             self.curator.ledger.commit(reservation, {"publish": self.design.plan.name, "files": manifest["files"]})
         return bundle
+
+    def _note_written(self, there: Bundle) -> None:
+        """Tell the ledger of a bundle that was written before a crash, and not noted there."""
+        if find_written(self.curator.ledger, self.charge.analyst, self.charge.request) is not None:
+            return
+
+        def refuse(_: tuple[Integers, ...]) -> dict[str, Any]:
+            raise InternalError("A bundle was written without its draw.")
+
+        named, charge = self._name_keys()
+        counted = named.design.tabulate(named.method.counted)
+        reservation, _ = self.curator.draw_tables(counted, charge, refuse)
+        if reservation.record is None:
+            files = {"publish": self.design.plan.name, "files": there.manifest["files"]}
+            self.curator.ledger.commit(reservation, files)
 
     def _make_receipt(self) -> dict[str, Any]:
         """The line of the ledger that pays for all of it."""
@@ -240,9 +243,10 @@ class _Publication:
             raise InternalError("A release was drawn without its charge.")
         return {"ledger": held.ledger, "number": held.number, "hash": held.hash}
 
-    def _list_releases(self) -> list[Any]:
-        """All releases of the dataset that were charged, this one among them."""
-        return [entry for entry in self.curator.history() if entry.charge.request.startswith(PREFIX)]
+    def _list_releases(self, last: int) -> list[Any]:
+        """All releases of the dataset that were charged, up to this one: so its manifest is the same for ever."""
+        entries = self.curator.history()
+        return [each for each in entries if each.number <= last and each.charge.request.startswith(PREFIX)]
 
     def _find_bundle(self, folder: Path) -> Bundle | None:
         """The bundle that is there already, if it is this release; any other folder is left alone."""
@@ -254,8 +258,34 @@ class _Publication:
             known = ledger.find_request(charge.analyst, charge.request)
             same = known is not None and there.manifest["receipt"]["hash"] == known.hash
             if same and ledger.find_paid(charge.identity, charge.analyst) is not None:
+                _refuse_changed(there, find_written(ledger, charge.analyst, charge.request))
                 return there
         raise UsageError(f"{folder} exists and is not this release. Give another --out. Nothing was charged.")
+
+
+def find_written(ledger: Ledger, analyst: str, request: str) -> dict[str, str] | None:
+    """The files of a release with their hashes, as the ledger has them; None where none was written.
+
+    They are on the line of its charge, or, where keys were named first, on that of its tables.
+    """
+    for line in (request, f"{request}: {TABLE_LINE}"):
+        found = ledger.find_request(analyst, line)
+        if found is not None and found.record is not None and "files" in found.record:
+            return dict(found.record["files"])
+    return None
+
+
+def _refuse_changed(there: Bundle, written: Mapping[str, str] | None) -> None:
+    """A bundle that somebody has changed is not handed out as the one that was published.
+
+    Its files are those on record; written again by other versions, they follow from the same measurements.
+    """
+    known = there.manifest.get("files") == written and is_whole(there)
+    if not known and not holds(verify(there.folder)):
+        raise UsageError(
+            f"{there.folder} was changed since it was published. Give another --out: the release is written there "
+            "again, for nothing. Nothing was charged."
+        )
 
 
 def _take_half(watch: ProgressCallback | None, half: int) -> ProgressCallback | None:
@@ -277,7 +307,7 @@ def go_on(
     project: str = "",
 ) -> RunningSeries:
     """A series of a plan that was published: ``release()`` gives its next period, which is paid for already."""
-    read = read_plan(plan)
+    read = ReleasePlan.read(plan)
     for entry in read.series:
         if entry.name == name:
             return open_plan_series(read, entry, curator, analyst=analyst, project=project, reserved=None)

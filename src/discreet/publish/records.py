@@ -10,7 +10,7 @@ import datetime as dt
 import hashlib
 import zlib
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Any
 
@@ -24,6 +24,7 @@ from discreet.plan.types import Type
 from discreet.privacy import Neighbours, Unit
 from discreet.publish.allocation import Allocation
 from discreet.publish.columns import PublishedColumn
+from discreet.publish.direct_tables import DirectAllocation
 from discreet.publish.measurements import Measurements, StagedScores, combine_stages, to_measurements
 from discreet.publish.range_strategies import RangeStrategy, StrategyKind
 from discreet.publish.workload import Workload
@@ -43,6 +44,8 @@ def dump_measurements(measured: Measurements) -> dict[str, Any]:
         staged = {"first": dump_measurements(measured.first), "scores": _dump_scores(measured.scores)}
     if measured.priors:
         staged["priors"] = [[list(part), table.reshape(-1).tolist()] for part, table in measured.priors.items()]
+    if isinstance(allocation, DirectAllocation):
+        staged["direct"] = {"laplace": None if allocation.laplace is None else str(allocation.laplace)}
     return staged | {
         "sizes": list(workload.sizes),
         "weights": [[list(part), weight] for part, weight in workload.weights.items()],
@@ -80,9 +83,11 @@ def load_measurements(record: Mapping[str, Any]) -> Measurements:
         Neighbours.read(record["neighbours"]),
         Unit(record["unit"]),
     )
-    if set(allocation.multipliers) != set(workload.closure):
+    if "direct" in record:
+        allocation = _load_direct(allocation, record["direct"]["laplace"])
+    if set(allocation.multipliers) != set(allocation.measured):
         raise UsageError("These measurements do not belong to their tables. The bundle was changed or is damaged.")
-    sizes = [workload.cells(part) for part in workload.closure] + [workload.strategy(c).size for c in workload.fine]
+    sizes = [workload.cells(part) for part in allocation.measured] + [workload.strategy(c).size for c in workload.fine]
     vector = _unpack(record["numbers"], sum(sizes))
     found = to_measurements(allocation, np.split(vector, np.cumsum(sizes)[:-1]))
     priors = {tuple(part): np.array(t).reshape(workload.shape(tuple(part))) for part, t in record.get("priors", ())}
@@ -90,6 +95,15 @@ def load_measurements(record: Mapping[str, Any]) -> Measurements:
     if "first" not in record:
         return found
     return combine_stages(found, load_measurements(record["first"]), _load_scores(record["scores"]))
+
+
+def _load_direct(known: Allocation, laplace: str | None) -> DirectAllocation:
+    """The same numbers as direct measurements; the variance of Laplace noise follows from its scale."""
+    scale = None if laplace is None else Fraction(laplace)
+    facts = {each.name: getattr(known, each.name) for each in fields(known)}
+    if scale is not None:
+        facts["variance"] = 2 * scale * scale
+    return DirectAllocation(**facts, laplace=scale)
 
 
 def _dump_scores(scores: StagedScores) -> dict[str, Any]:

@@ -40,7 +40,7 @@ from discreet.publish.range_strategies import RangeWorkload
 
 _WORDS = (
     "name", "codebook", "table", "from", "where", "columns", "ways", "marginals", "epsilon", "rho", "share", "delta",
-    "max_rows", "rows", "synthetic", "constraints", "supersedes", "level", "csv", "method",
+    "max_rows", "rows", "synthetic", "constraints", "supersedes", "level", "csv", "sdmx", "method",
     "weight", "questions", "series", "priors",
 )  # fmt: skip  # a list of words
 _MOST_WAYS = 4
@@ -54,6 +54,7 @@ class MethodWord(StrEnum):
     ONE_SHOT = "one shot"
     TWO_STAGES = "two stages"
     INDEPENDENT = "independent"
+    DIRECT = "direct"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +83,7 @@ class ReleasePlan:
     constraints: tuple[Constraint, ...] = ()
     supersedes: str = ""
     csv: bool = False
+    sdmx: bool = False
     method: MethodWord = MethodWord.AUTO
     # How much of μ² tables get, where there are questions and series beside them; each of these has a weight, too.
     weight: Number = 1
@@ -93,8 +95,13 @@ class ReleasePlan:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip() or len(self.name) > 200:
             raise UsageError("A release needs a name of its own, such as name = 'visits-2024'. Nothing was charged.")
-        if not self.columns:
-            raise UsageError("A release needs columns: a [columns.NAME] for each. Nothing was charged.")
+        if not self.columns and not self.questions and not self.series:
+            raise UsageError(
+                "A release needs columns (a [columns.NAME] for each), questions or series. Nothing was charged."
+            )
+        for name in ("synthetic", "csv", "sdmx"):
+            if not isinstance(getattr(self, name), bool):
+                raise UsageError(f"{name} is true or false. Nothing was charged.")
         if isinstance(self.ways, bool) or not isinstance(self.ways, int) or not 1 <= self.ways <= 3:
             raise UsageError("ways is 1, 2 or 3: tables of up to so many columns. Nothing was charged.")
         for name, least in (("max_rows", 1), ("rows", 1)):
@@ -149,12 +156,20 @@ class ReleasePlan:
             "constraints": [constraint.to_dict() for constraint in self.constraints],
             "supersedes": self.supersedes,
             "csv": self.csv,
+            "sdmx": self.sdmx,
             "method": str(self.method),
             "weight": _plain(self.weight),
             "questions": [dump_entry(entry) for entry in self.questions],
             "series": [dump_entry(entry) for entry in self.series],
             "priors": [prior.to_dict() for prior in self.priors],
         }
+
+    @classmethod
+    def read(cls, plan: str | Path | Mapping[str, Any] | ReleasePlan) -> ReleasePlan:
+        """A plan from wherever it is: a file, its words as a mapping, or the plan itself."""
+        if isinstance(plan, ReleasePlan):
+            return plan
+        return cls.load(plan) if isinstance(plan, str | Path) else cls.from_dict(plan)
 
     @classmethod
     def load(cls, path: str | Path) -> ReleasePlan:

@@ -8,14 +8,16 @@ from typing import Any
 from discreet import parameters
 from discreet.late_dataclass import dataclass
 from discreet.publish.design import ReleaseDesign
-from discreet.publish.intervals import find_width
 from discreet.publish.method import Method
 from discreet.publish.priced_parts import PricedParts
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReleasePreview:
-    """A priced release that was not drawn. ``paid`` says that it was charged before, so that writing it is free."""
+    """A priced release that was not drawn. ``paid`` says that it was charged before, so that writing it is free.
+
+    ``taken`` says that its name was charged with another plan or for other data, so that it would be refused.
+    """
 
     design: ReleaseDesign
     method: Method
@@ -26,10 +28,11 @@ class ReleasePreview:
     remaining: str
     fits: bool
     paid: bool
+    taken: bool = False
 
     def tables(self) -> list[dict[str, Any]]:
         """The tables with their errors, the largest last: the half width of a cell's interval, and the noise in all."""
-        width = find_width(parameters.read_probability(self.design.plan.level, "level"))
+        level, allocation = parameters.read_probability(self.design.plan.level, "level"), self.method.allocation
         found = []
         for part in self.method.workload.closure:
             share = self.method.predict_error(part)
@@ -37,7 +40,7 @@ class ReleasePreview:
                 {
                     "table": " × ".join(self.design.names[column] for column in part) or "all rows",
                     "cells": self.method.workload.cells(part),
-                    "error": width * math.sqrt(self.method.allocation.cell_variance(part)),
+                    "error": allocation.find_half(math.sqrt(allocation.cell_variance(part)), level),
                     "noise": share,
                 }
             )
@@ -51,6 +54,7 @@ class ReleasePreview:
             "remaining": self.remaining,
             "fits": self.fits,
             "paid": self.paid,
+            "taken": self.taken,
             "method": self.method.name,
             "reason": self.method.reason,
             "dropped": [[self.design.names[column] for column in part] for part in self.method.dropped],
@@ -63,13 +67,15 @@ class ReleasePreview:
 
     def __str__(self) -> str:
         lines = [
-            f"release   {self.design.plan.name}: {', '.join(self.design.names)}",
+            f"release   {self.design.plan.name}: {', '.join(self.design.names) or 'no columns'}",
             f"cost      {'already paid for: free' if self.paid else self.cost}; left {self.remaining}",
             f"method    {self.method.name}: {self.method.reason}",
             f"work      {self.method.numbers:,} noisy numbers, about {self.method.seconds} s and "
             f"{self.method.memory_megabytes} MB",
         ]
         lines += self.lines
+        if self.taken:
+            lines.append("name      was charged with another plan, or for other data: give this release another name")
         if not self.fits:
             lines.append("budget    this is more than is left: it would be refused")
         if self.method.rows is None:

@@ -26,7 +26,7 @@ from discreet.publish.workload import Attributes
 # Steps fall to so much of the first one, in however many rounds there are.
 _LAST_STEP = 0.03
 # The share of copies in the first and in the second half.
-_COPIES = (0.5, 0.85)
+COPIES = (0.5, 0.85)
 # Below the first number of predicted noise, in parts of the rows, there are so many rounds.
 _ROUNDS = ((0.02, 40), (0.05, 30), (math.inf, 20))
 
@@ -62,7 +62,7 @@ class RowFitter:
         order = list(self.tables)
         for number in range(rounds):
             step = _LAST_STEP ** (number / rounds)
-            copies = _COPIES[2 * number // rounds]
+            copies = COPIES[2 * number // rounds]
             for place in self.chance.shuffle(len(order)):
                 self._fit(order[place], step, copies)
             if watch is not None:

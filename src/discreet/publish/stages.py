@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.accounting.events import RoundedGaussian as NormalEvent
-from discreet.accounting.events import to_exact
+from discreet.accounting.events import Event, to_exact
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.exact import Floats, Integers
 from discreet.gaussian_price import make_event
@@ -67,7 +66,7 @@ class Stages:
         return tuple(part for part in self.workload.weights if len(part) > 1)
 
     @property
-    def events(self) -> tuple[NormalEvent, ...]:
+    def events(self) -> tuple[Event, ...]:
         """What is charged."""
         last = make_event(self.rest, self.first.unit, self.first.neighbours)
         return (self.first.noise.event, self.scores.event, last)

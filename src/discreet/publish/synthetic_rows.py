@@ -16,6 +16,7 @@ from discreet.publish.columns import PublishedColumn
 from discreet.publish.constraints import CellRule, Constraint, combine_rules, find_allowed_row
 from discreet.publish.estimates import estimate_one_way, estimate_table, estimate_total, to_simplex
 from discreet.publish.measurements import Measurements
+from discreet.publish.row_cells import fold
 from discreet.publish.row_fitting import RowFitter, begin_rows, choose_rounds
 from discreet.publish.workload import Attributes
 
@@ -36,11 +37,7 @@ def make_cells(
     workload = measured.allocation.workload
     count = max(1, round(estimate_total(measured)))
     ones = [estimate_one_way(measured, column) for column in range(len(columns))]
-    tables = {}
-    for attributes in dict.fromkeys((*workload.weights, *measured.priors)):
-        if len(attributes) > 1:
-            table = estimate_table(measured, attributes)
-            tables[attributes] = table * (count / table.sum())
+    tables = _estimate_tables(measured, count)
     rule = combine_rules(constraints, columns)
     rows = begin_rows(ones, count, chance)
     if rule is not None:
@@ -50,22 +47,42 @@ def make_cells(
     return fitted, _find_distance(fitted, tables)
 
 
-def find_one_way(rows: Integers, measured: Measurements) -> list[float]:
-    """For each column how far its counts in the rows are from the estimated ones: the part of rows to change."""
-    found = []
-    for column, cells in enumerate(rows):
-        table = estimate_one_way(measured, column)
-        counts = np.bincount(cells, minlength=table.size)
-        found.append(float(np.abs(counts - table * (len(cells) / table.sum())).sum()) / 2 / len(cells))
-    return found
+def find_one_way(
+    rows: Integers, measured: Measurements, columns: Sequence[PublishedColumn] | None = None
+) -> list[float]:
+    """For each column how far its counts in the rows are from the estimated ones: the part of rows to change.
+
+    With ``columns``, cells that rows do not tell apart are taken together (``row_cells``).
+    """
+    ones: dict[Attributes, Floats] = {(column,): estimate_one_way(measured, column) for column in range(len(rows))}
+    return [_find_distance(rows, {part: table}, columns) for part, table in _to_size(ones, rows.shape[1]).items()]
 
 
-def _find_distance(rows: Integers, tables: Mapping[Attributes, Floats]) -> float:
+def find_distance(rows: Integers, measured: Measurements, columns: Sequence[PublishedColumn]) -> float:
+    """How far the tables of rows are from the estimated ones; cells that rows do not tell apart are one."""
+    return _find_distance(rows, _estimate_tables(measured, rows.shape[1]), columns)
+
+
+def _estimate_tables(measured: Measurements, count: int) -> dict[Attributes, Floats]:
+    """The estimated tables of several columns that rows are fitted to, at so many rows."""
+    wanted = dict.fromkeys((*measured.allocation.workload.weights, *measured.priors))
+    return _to_size({part: estimate_table(measured, part) for part in wanted if len(part) > 1}, count)
+
+
+def _to_size(tables: Mapping[Attributes, Floats], count: int) -> dict[Attributes, Floats]:
+    return {part: table * (count / table.sum()) for part, table in tables.items()}
+
+
+def _find_distance(
+    rows: Integers, tables: Mapping[Attributes, Floats], columns: Sequence[PublishedColumn] | None = None
+) -> float:
+    """The mean total variation distance over the tables."""
     found: list[float] = []
     for attributes, table in tables.items():
         cells = np.ravel_multi_index([rows[column] for column in attributes], table.shape)
         counts = np.bincount(cells, minlength=table.size).reshape(table.shape)
-        found.append(float(np.abs(counts - table).sum()) / 2 / rows.shape[1])
+        wanted = table if columns is None else fold(table, attributes, columns)
+        found.append(float(np.abs(counts - wanted).sum()) / 2 / rows.shape[1])
     return float(sum(found)) / max(1, len(found))
 
 
