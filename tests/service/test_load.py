@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
-import random
 import shutil
 import threading
 import time
@@ -17,6 +15,7 @@ import pytest
 import discreet
 from tests.ledger import server as postgres
 from tests.service.served import WARDS
+from tests.service.test_kills import ask_in_vain
 from tests.service.test_server import RunningServer, create, start_server
 
 long = pytest.mark.long
@@ -45,51 +44,6 @@ def test_64_analysts_never_exceed_a_tight_cap(hospital: Path) -> None:
         assert len(curator.history()) == len(answered) >= 3
         assert all(entry.answered for entry in curator.history())
         assert curator.ledger.spent <= curator.budget.amount()
-
-
-@pytest.mark.parametrize("kills", [5, pytest.param(1000, marks=long)])
-def test_a_server_that_is_killed_hands_out_nothing_uncharged(hospital: Path, kills: int) -> None:
-    """kill -9 at any moment of a question. What came through is on record, and the same key ends under one charge.
-
-    A charge buys one draw: a server that is killed while noise is drawn has lost it. Then nothing came through, the
-    charge stands, and the same key is told so.
-    """
-    secret = create(hospital, "ana")
-    moments = random.Random(18)  # noqa: S311  # when to kill
-    seen: dict[str, Any] = {}
-    lost: set[str] = set()
-    for number in range(kills):
-        key = f"kill-{number}"
-        sql = f"SELECT COUNT(*) AS n FROM visits WHERE age > {number % 100} AND length_of_stay >= {number // 100}"
-        with start_server(hospital) as server:
-            for earlier, asked in list(seen.items())[-1:]:
-                status, made = server.ask(secret, earlier, asked["sql"], epsilon="0.0005")
-                if status == 409:
-                    assert (made["code"], made["charged"], asked["rows"]) == ("draw-lost", True, None)
-                    lost.add(earlier)
-                    continue
-                assert status == 200 and asked["rows"] in (None, made["rows"])
-            asking = threading.Thread(target=_ask_in_vain, args=(server, secret, key, sql, seen))
-            asking.start()
-            time.sleep(moments.uniform(0, 0.3))
-            server.process.kill()
-            asking.join()
-    with discreet.open(hospital) as curator:
-        history = [entry for entry in curator.history() if entry.charge.request != f"kill-{kills - 1}"]
-        assert len({entry.charge.request for entry in history}) == len(history) == kills - 1
-        assert all(entry.answered or entry.charge.request in lost for entry in history)
-        assert len(lost) <= 2 + kills // 10
-
-
-def _ask_in_vain(server: RunningServer, secret: str, key: str, sql: str, seen: dict[str, Any]) -> None:
-    rows = None
-    try:
-        status, made = server.ask(secret, key, sql, epsilon="0.0005")
-        assert status == 200
-        rows = made["rows"]
-    except (http.client.HTTPException, OSError):
-        pass  # killed before the answer came through
-    seen[key] = {"sql": sql, "rows": rows}
 
 
 @pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=long)])
@@ -174,7 +128,7 @@ def test_one_of_two_servers_is_killed_and_the_other_goes_on(two: tuple[Path, Pat
     with start_server(second) as other:
         with start_server(first) as server:
             seen: dict[str, Any] = {}
-            asking = threading.Thread(target=_ask_in_vain, args=(server, ana, "one", WARDS, seen))
+            asking = threading.Thread(target=ask_in_vain, args=(server, ana, "one", WARDS, seen))
             asking.start()
             server.wait_for_charge(ana, "one")
             server.process.kill()

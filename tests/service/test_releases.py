@@ -44,6 +44,18 @@ def test_a_release_is_listed_and_sent(released: Hospital) -> None:
     read_problem(released.send("", "GET", RELEASES), "unauthorized", 401)
 
 
+def test_a_release_with_keys_from_the_data_is_listed_too(hospital: Path) -> None:
+    """Its files are on the line of its tables, because keys were named on that of its charge."""
+    words = {"of": "age % 5", "keys": "private"}
+    plan = {"name": "keys", "table": "visits", "columns": {"called": words}, "epsilon": 0.5}
+    with discreet.open(hospital) as curator:
+        discreet.publish(plan, curator=curator, out=releases_path_of(hospital) / "keys", analyst="ana")
+    made = serve_hospital(hospital)
+    (told,) = made.get("audit", RELEASES)["releases"]
+    assert told["name"] == "keys" and "tables.parquet" in told["files"]
+    made.dataset.close()
+
+
 def test_what_is_not_on_record_stays_where_it_is(released: Hospital, tmp_path: Path) -> None:
     """Files that lie there by mistake, a changed file, a link, a bundle of another ledger, and a changed manifest."""
     folder = released.dataset.releases

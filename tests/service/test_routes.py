@@ -40,6 +40,7 @@ def test_the_way_of_an_analyst(served: Hospital) -> None:
     again = json.loads(served.ask("ana", "one").body)
     assert again["replayed"] and again["rows"] == answer["rows"]
     assert served.get("ana", "datasets/hospital/budget")["left"] == after
+    assert served.get("ana", "datasets/hospital/budget")["share"] < 1
     (charge,) = served.get("ana", "datasets/hospital/history")["charges"]
     assert charge["request"] == "one" and charge["answered"] and charge["analyst"] == "ana"
     found = served.get("ana", "requests/one")
@@ -140,7 +141,8 @@ def test_who_asks_is_said_by_the_token_alone(served: Hospital) -> None:
 
 def test_a_token_has_a_cap_for_each_question(served: Hospital) -> None:
     _, served.secrets["small"] = served.dataset.tokens.create(name="sam", role=Role.ANALYST, per_query=Fraction(1, 20))
-    read_problem(served.ask("small", "one"), "budget-exceeded", 403)
+    refused = read_problem(served.ask("small", "one"), "budget-exceeded", 403)
+    assert "at most ε 0.05" in refused["detail"] and "this one would cost 1/30 of the budget" in refused["detail"]
     assert served.ask("small", "two", {"sql": WARDS, "epsilon": "0.05"}).status == 200
     assert served.ask("ana", "one").status == 200
 
@@ -219,7 +221,7 @@ def test_a_failure_after_the_charge_says_so_in_constant_words(
     other = {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": "0.1"}
     read_problem(served.ask("ana", "three", other), "ledger-stopped", 503)
     assert served.get("ana", "requests/one") == {
-        "request": "one", "state": "unfinished", "charged": True, "answered": False, "answers": [],
+        "request": "one", "sql": WARDS, "state": "unfinished", "charged": True, "answered": False, "answers": [],
     }  # fmt: skip
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.service.served import Hospital, read_problem
 
 DATASET = "datasets/hospital"
@@ -69,3 +71,12 @@ def test_analysts_see_each_other_where_the_owner_says_so(served: Hospital, hospi
 
 def _raise_budget(text: str) -> str:
     return re.sub(r"(?m)^(epsilon|rho) = ([0-9.]+)", lambda found: f"{found[1]} = {float(found[2]) * 2}", text, count=1)
+
+
+def test_what_is_left_is_told_in_the_shares_of_prices(served: Hospital) -> None:
+    """Whoever pays a twentieth, and then a quarter, of the whole has 70 of 100 left, here and in the burn-down."""
+    for key, share, left in (("one", "0.05", 0.95), ("two", "0.25", 0.7)):
+        sql = f"SELECT COUNT(*) AS n FROM visits WHERE age > {len(key)} AND length_of_stay > {share}"
+        assert served.ask("ana", key, {"sql": sql, "share": share}).status == 200
+        assert served.get("ana", f"{DATASET}/budget")["share"] == pytest.approx(left, abs=1e-6)
+        assert served.get("olga", f"{DATASET}/burndown")["curve"][-1]["share"] == pytest.approx(left, abs=1e-6)

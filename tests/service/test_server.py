@@ -24,7 +24,7 @@ import discreet
 from discreet.errors import UsageError
 from discreet.service.app import MAX_BODY, SECURITY_HEADERS
 from discreet.service.roles import Role
-from discreet.service.server import ServerAddress
+from discreet.service.server import ServerAddress, listen_at
 from discreet.service.tokens import TokenStore, tokens_path_of
 from tests.cli.commands import Run
 from tests.service.served import WARDS
@@ -33,14 +33,10 @@ SLOW = 'answer_after = "2s"\n'
 
 
 @dataclass(frozen=True)
-class RunningServer:
-    """A server in a process of its own."""
+class ServerClient:
+    """Requests to a server at a port of this machine."""
 
-    process: subprocess.Popen[bytes]
     port: int
-    log: Path
-    announced: str
-    """What it said before it began to serve."""
 
     def send(self, secret: str, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any, Any]:
         """Status, headers and body of one request."""
@@ -72,6 +68,16 @@ class RunningServer:
             assert time.monotonic() < deadline
 
 
+@dataclass(frozen=True)
+class RunningServer(ServerClient):
+    """A server in a process of its own."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+    announced: str
+    """What it said before it began to serve."""
+
+
 @contextmanager
 def start_server(codebook: Path | None, *more: str, folder: Path | None = None) -> Iterator[RunningServer]:
     """Start a server, wait for its word, and end it in any case. Without a codebook its log is in the folder."""
@@ -95,7 +101,7 @@ def start_server(codebook: Path | None, *more: str, folder: Path | None = None) 
         pump = threading.Thread(target=_copy, args=(process.stderr.fileno(), file.fileno()))
         pump.start()
         try:
-            yield RunningServer(process, port, log, seen.decode())
+            yield RunningServer(port, process, log, seen.decode())
         finally:
             process.kill()
             process.wait()
@@ -126,6 +132,7 @@ def test_a_day_of_a_server(hospital: Path, run: Run) -> None:
         _check_progress(server, ana)
         _check_headers(server, ana)
         _check_large_bodies(server, ana)
+        _check_lengths(server, ana)
         _check_slow_clients(server, ana)
         assert run("token", "revoke", hospital, "ana")[0] == 0
         assert server.ask(ana, "two")[0] == 401
@@ -190,6 +197,24 @@ def _check_large_bodies(server: RunningServer, secret: str) -> None:
     response = connection.getresponse()
     assert response.status == 413 and json.loads(response.read())["code"] == "too-large"
     connection.close()
+
+
+def _check_lengths(server: RunningServer, secret: str) -> None:
+    """A request that says twice how long it is ends the connection: nothing is read as a second one."""
+    head = f"Host: x\r\nAuthorization: Bearer {secret}\r\nContent-Type: application/json\r\n"
+    second = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+    for lengths, path in (
+        ("Content-Length: 5\r\nTransfer-Encoding: chunked", "/api/v1/datasets/hospital/preview"),
+        ("Transfer-Encoding: chunked\r\nContent-Length: 5", "/healthz"),
+        ("Content-Length: 5\r\nContent-Length: 6", "/api/v1/datasets"),
+        ("Transfer-Encoding: gzip, chunked", "/api/v1/datasets"),
+    ):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as client:
+            client.sendall(f"POST {path} HTTP/1.1\r\n{head}{lengths}\r\n\r\n0\r\n\r\n{second}".encode())
+            answered = b""
+            while part := client.recv(65536):
+                answered += part
+        assert answered.startswith(b"HTTP/1.1 400 ") and answered.count(b"HTTP/1.1") == 1 and b"ok" not in answered
 
 
 def _check_slow_clients(server: RunningServer, secret: str) -> None:
@@ -257,6 +282,14 @@ def test_a_server_that_is_killed_goes_on_under_the_same_charge(hospital: Path) -
 def _slow_down(codebook: Path) -> None:
     text = codebook.read_text()
     codebook.write_text(text.replace("[budget]", f"{SLOW}[budget]", 1))
+
+
+def test_a_response_is_not_held_back_by_the_system() -> None:
+    """Connections send at once what is written: head and body of a response would come 40 ms apart otherwise."""
+    with listen_at("127.0.0.1", 0, 1) as listening, socket.create_connection(listening.getsockname()):
+        accepted, _ = listening.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", ""])  # noqa: S104  # refused

@@ -79,6 +79,21 @@ def test_a_question_runs_on_while_nobody_waits(served: Hospital, slow: SlowEngin
     assert listen(served.send("ana", "GET", "requests/one/events"))[1]
 
 
+def test_a_stream_ends_with_its_token(served: Hospital, slow: SlowEngine) -> None:
+    """A revocation holds for what is followed already; the question itself was taken before, and is charged once."""
+    served.ask("ana", "one", prefer=ASYNC)
+    assert slow.started.wait(60)
+    followed = served.send("ana", "GET", "requests/one/events")
+    assert listen(followed)[0].startswith("event: progress")
+    served.dataset.tokens.revoke("ana")
+    assert listen(followed) == ('event: refused\ndata: {"code": "unauthorized"}\n\n', True)
+    read_problem(served.send("ana", "GET", "requests/one"), "unauthorized", 401)
+    slow.go_on.set()
+    served.service.threads.wait(60)
+    (charge,) = served.get("olga", "datasets/hospital/history")["charges"]
+    assert charge["request"] == "one" and charge["answered"]
+
+
 def test_a_question_is_ended_and_goes_on_under_its_charge(served: Hospital, slow: SlowEngine) -> None:
     """Ended, it stays charged, does not stop the dataset, and the same id gives the answer without a new charge."""
     served.ask("ana", "one", prefer=ASYNC)

@@ -15,9 +15,11 @@ import anyio
 import anyio.to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from discreet.codebook.entries import make_json_schema
 from discreet.row_formats import to_json
@@ -26,6 +28,7 @@ from discreet.service.messages import ApiRequest, ApiResponse, EventStream, Refu
 from discreet.service.openapi import make_openapi
 from discreet.service.pages.site import Site
 from discreet.service.routes import TABLE, Service
+from discreet.service.running_requests import write_refusal
 
 if TYPE_CHECKING:
     from discreet.service.agent_door import AgentDoor
@@ -87,8 +90,31 @@ def make_app(
             Route("/{path:path}", _answer_in_any_case(answer), methods=_METHODS),
         ],
         exception_handlers={HTTPException: _refuse_method},
+        middleware=[Middleware(OneLength)],
         lifespan=live,
     )
+
+
+class OneLength:
+    """Refuses a request that says in two ways how long its body is, and ends the connection.
+
+    A proxy in front could take the other one for true, and what follows for a request of somebody else.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand the request on, or refuse it."""
+        names = {name for name, _ in scope.get("headers", ())}
+        if not {b"content-length", b"transfer-encoding"} <= names:
+            await self._app(scope, receive, send)
+            return
+        rule = "The request says in two ways how long its body is."
+        refused = RequestRefused(
+            RefusalCode.BAD_REQUEST, rule, "Send Content-Length alone.", headers={"Connection": "close"}
+        )
+        await _to_response("-", problems.refuse_request(refused))(scope, receive, send)
 
 
 async def _refuse_method(incoming: Request, _: Exception) -> Response:
@@ -160,12 +186,12 @@ async def _read_request(incoming: Request) -> ApiRequest:
 
 
 async def _tell(events: EventStream) -> AsyncIterator[str]:
-    """The words of a stream as they change, by the event loop alone; it ends with the last one, or after a while."""
+    """The words of a stream as they change; between them it holds no thread. It ends with the last, or in an hour."""
     said, silent = "", 0
     try:
         with events.hold():
             for _ in range(_MOST_TICKS):
-                word, last = events.tell()
+                word, last = await anyio.to_thread.run_sync(events.tell)  # it may look into a file
                 if word != said:
                     said, silent = word, 0
                     yield word
@@ -175,7 +201,7 @@ async def _tell(events: EventStream) -> AsyncIterator[str]:
                     return
                 await anyio.sleep(_TICK)
     except RequestRefused as refused:
-        yield f"event: refused\ndata: {to_json({'code': str(refused.code)})}\n\n"
+        yield write_refusal(refused.code)
 
 
 def _make_too_large() -> RequestRefused:

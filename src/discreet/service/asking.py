@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from discreet.service import bodies, descriptions
@@ -19,9 +20,9 @@ from discreet.service.documents import (
     make_rows,
     read_count,
 )
-from discreet.service.messages import ApiRequest, ApiResponse, EventStream, refuse_body
+from discreet.service.messages import ApiRequest, ApiResponse, EventStream, RefusalCode, refuse_body
 from discreet.service.releases import find_releases
-from discreet.service.running_requests import RunningRequest, write_event
+from discreet.service.running_requests import RunningRequest, write_event, write_refusal
 
 _PAGE = 100
 ZIP = "application/zip"
@@ -38,7 +39,7 @@ def list_datasets(caller: Caller, _request: ApiRequest, _argument: str) -> ApiRe
 
 def show_dataset(caller: Caller, _request: ApiRequest, _argument: str) -> ApiResponse:
     """Tables, columns and their public facts."""
-    return make_document(descriptions.describe_dataset(caller.curator))
+    return make_document(descriptions.describe_dataset(caller.curator, caller.opened.book.document.description))
 
 
 def show_budget(caller: Caller, _request: ApiRequest, _argument: str) -> ApiResponse:
@@ -118,8 +119,9 @@ def show_request(caller: Caller, request: ApiRequest, argument: str) -> ApiRespo
     known = caller.dataset.running.find(caller.token.name, argument)
     if answers is None and known is None:
         raise make_not_found()
+    sql = caller.dataset.bodies.find_text(caller.token.name, argument)
     if not answers and known is not None:
-        return _show_running(argument, known, charged=answers is not None)
+        return _show_running(argument, known, sql, charged=answers is not None)
     answers = answers or ()
     form = choose_form(request, tuple(AnswerForm) if len(answers) == 1 else WHOLE)
     if form not in WHOLE:
@@ -127,27 +129,36 @@ def show_request(caller: Caller, request: ApiRequest, argument: str) -> ApiRespo
     state = {"state": "answered" if answers else "unfinished", "charged": True, "answered": bool(answers)}
     if form is AnswerForm.RECORD:
         return make_records(argument, answers, **state)
-    return make_document({"request": argument, **state, "answers": [answer.to_dict() for answer in answers]})
+    told = {"request": argument, "sql": sql, **state}
+    return make_document({**told, "answers": [answer.to_dict() for answer in answers]})
 
 
-def _show_running(key: str, known: RunningRequest, *, charged: bool) -> ApiResponse:
+def _show_running(key: str, known: RunningRequest, sql: str | None, *, charged: bool) -> ApiResponse:
     """A request that runs, that failed, or that the record answered without a charge."""
     response, found = known.response, known.describe()
     free = json.loads(response.body) if response is not None and response.media in WHOLE else {}
     answers = free.get("answers", [{name: each for name, each in free.items() if name != "request"}] if free else [])
-    return make_document({"request": key, **found, "charged": charged, "answered": bool(answers), "answers": answers})
+    told = {"request": key, "sql": sql, **found, "charged": charged}
+    return make_document({**told, "answered": bool(answers), "answers": answers})
 
 
 def follow_request(caller: Caller, _request: ApiRequest, argument: str) -> ApiResponse:
     """How far a request of the caller's own is, as events: ``progress`` while it runs, and ``done`` at its end."""
     known = caller.dataset.running.find(caller.token.name, argument)
     if known is not None:
-        return _follow(known.tell)
+        return _follow(partial(_tell_bearer, caller, known))
     answers = caller.curator.find_answers(argument, analyst=caller.token.name)
     if answers is None:
         raise make_not_found()
     word = write_event({"state": "answered" if answers else "unfinished"}, last=True)
     return _follow(lambda: (word, True))
+
+
+def _tell_bearer(caller: Caller, known: RunningRequest) -> tuple[str, bool]:
+    """What is said to those who follow, for as long as their token is valid: a stream lasts, and a revocation holds."""
+    if caller.dataset.tokens.find_id(caller.token.id) is None:
+        return write_refusal(RefusalCode.UNAUTHORIZED), True
+    return known.tell()
 
 
 def _follow(tell: Callable[[], tuple[str, bool]]) -> ApiResponse:

@@ -25,10 +25,11 @@ CODEBOOK_SCHEMA = "/codebook.schema.json"
 """Where the service has the JSON Schema of codebooks."""
 
 
-def describe_dataset(curator: Curator) -> dict[str, Any]:
+def describe_dataset(curator: Curator, description: str) -> dict[str, Any]:
     """The public facts that the codebook declares."""
     return {
         "name": curator.name,
+        "description": description,
         "codebook_schema": CODEBOOK_SCHEMA,
         "neighbours": str(curator.catalog.neighbours),
         "unit": curator.catalog.unit.column,
@@ -40,8 +41,15 @@ def describe_dataset(curator: Curator) -> dict[str, Any]:
 
 
 def describe_budget(curator: Curator, odds: str) -> dict[str, Any]:
-    """What is left, in numbers and in words, and what the whole budget means for one unit."""
+    """What is left, in numbers and in words, and what the whole budget means for one unit.
+
+    ``left`` of ``whole`` is in the budget's own terms. ``share`` is the part that shares may still be asked for: prices
+    are told in it, so that whoever paid 5 of 100 has 95 left.
+    """
+    from discreet.remaining_budget import RemainingBudget  # with the curator, so late
+
     return {
+        "share": float_down(RemainingBudget(curator.ledger).share),
         "left": float_down(curator.ledger.remaining),
         "whole": float_up(curator.budget.amount()),
         "words": curator.remaining,

@@ -12,6 +12,7 @@ import io
 import json
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,13 +73,14 @@ def find_releases(folder: Path, curator: Curator) -> Sequence[OfferedRelease]:
 
 def _list_paid(curator: Curator) -> Iterator[Reservation]:
     """Charges of releases that were drawn and written."""
-    from discreet.publish.publication import PREFIX
+    from discreet.publish.publication import PREFIX, find_written
 
     for entry in curator.history():
         if entry.answered and entry.charge.request.startswith(PREFIX):
             found = curator.ledger.find_request(entry.charge.analyst, entry.charge.request)
-            if found is not None:
-                yield found
+            files = find_written(curator.ledger, entry.charge.analyst, entry.charge.request)
+            if found is not None and files is not None:
+                yield replace(found, record={"files": files})
 
 
 def _read_release(place: Path, paid: Mapping[str, Reservation]) -> OfferedRelease | None:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from discreet.errors import RequestConflict
-from discreet.service.messages import ApiResponse
+from discreet.service.messages import ApiResponse, RefusalCode
 
 KEPT_SECONDS = 900.0
 MOST_KEPT = 200
@@ -86,6 +86,16 @@ def write_event(known: dict[str, Any], *, last: bool) -> str:
     data: {"state": "answered"}
     """
     return f"event: {'done' if last else 'progress'}\ndata: {json.dumps(known)}\n\n"
+
+
+def write_refusal(code: RefusalCode) -> str:
+    """The last word to somebody who may not follow a request any more, or not yet.
+
+    >>> print(write_refusal(RefusalCode.UNAUTHORIZED).strip())
+    event: refused
+    data: {"code": "unauthorized"}
+    """
+    return f"event: refused\ndata: {json.dumps({'code': str(code)})}\n\n"
 
 
 class RunningRequests:

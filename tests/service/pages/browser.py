@@ -109,9 +109,19 @@ class Tab:
 
     def press_key(self, key: str) -> None:
         """A key, down and up."""
-        code = {"Tab": 9, "Escape": 27}[key]
-        for kind in ("rawKeyDown", "keyUp"):
-            self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code)
+        code = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowRight": 39}[key]
+        text = {"text": "\r"} if key == "Enter" else {}
+        for kind, more in (("keyDown" if text else "rawKeyDown", text), ("keyUp", {})):
+            self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, **more)
+
+    def walk_to(self, selector: str) -> None:
+        """Press the key Tab until an element has the focus, which must be seen."""
+        for _ in range(60):
+            if self.run(f"document.activeElement?.matches({json.dumps(selector)})"):
+                assert self.run("getComputedStyle(document.activeElement).outlineStyle") != "none", selector
+                return
+            self.press_key("Tab")
+        raise AssertionError(selector)
 
     def show(self, *, dark: bool, width: int) -> None:
         """Choose the colour scheme and the width."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import time
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from discreet.service.roles import Role
+from tests.service.forked import fork_server, run_by_files
 from tests.service.pages.browser import CHROMIUM, Tab, open_tab
 from tests.service.served import WARDS
 from tests.service.test_server import create, start_server
@@ -49,7 +52,7 @@ CHECK = """(() => {
     }
     return "rgb(255, 255, 255)";
   };
-  const texts = "p, a, small, td, th, button, summary, h1, h2, label, dt, dd, caption, li, strong";
+  const texts = "p, a, small, td, th, button, summary, h1, h2, label, dt, dd, caption, li, strong, #marks span";
   for (const box of document.querySelectorAll(texts)) {
     if (!box.textContent.trim() || !box.checkVisibility() || box.closest("[aria-busy=true]")) continue;
     const [one, other] = [light(getComputedStyle(box).color), light(ground(box))].sort((a, b) => b - a);
@@ -118,7 +121,7 @@ def test_people_find_their_way(hospital: Path, tmp_path: Path) -> None:
         look(tab, "ask-mistake", pictures)
         tab.write("#sql", WARDS)
         tab.wait("document.querySelector('#preview')?.innerText.includes('1/20 of the budget')")
-        assert tab.run("document.querySelector('#marks').textContent") == ""
+        check_colours(tab)
         refuse(tab)
         drag(tab)
         look(tab, "ask", pictures)
@@ -135,6 +138,127 @@ def test_people_find_their_way(hospital: Path, tmp_path: Path) -> None:
             tab.run("document.querySelectorAll('main details').forEach(each => each.open = true)")
             look(tab, page, pictures)
         check_addresses(tab, server.port)
+
+
+def check_colours(tab: Tab) -> None:
+    """Words of SQL have colours, the text behind is the text in the box, and nothing is underlined."""
+    assert tab.run("document.querySelector('#marks').textContent") == f"{WARDS}\n"
+    assert tab.run("document.querySelector('#marks mark')") is None
+    words = "[...document.querySelectorAll('#marks .{}')].map(each => each.textContent)"
+    assert tab.run(words.format("sql-word")) == ["SELECT", "AS", "FROM", "GROUP", "BY"]
+    assert tab.run(words.format("sql-function")) == ["COUNT"]
+    text = "SELECT 'it''s' -- no\n, 2.5e3, \"a b\", @p /* to the end"
+    parts = tab.run(f"findParts({json.dumps(text)}).map(each => each.kind)")
+    assert [each for each in parts if each] == ["word", "string", "comment", "number", "quoted", "parameter", "comment"]
+
+
+@with_browser
+def test_states_that_nobody_hopes_for_are_designed(hospital: Path, tmp_path: Path) -> None:
+    """Refused, running, ended, failed, stopped, not there, for reading alone, spent: each as a page, in each look."""
+    pictures = Path(os.environ.get("DISCREET_PICTURES", tmp_path))
+    ana, olga, otto = (
+        create(hospital, name, role)
+        for name, role in (("ana", Role.ANALYST), ("olga", Role.OWNER), ("otto", Role.AUDITOR))
+    )
+    place = hospital.parent
+    forked, tabs = fork_server(hospital, partial(run_by_files, place)), open_tab(tmp_path / "profile")
+    with forked as (server, _), tabs as tab:
+        address = f"http://127.0.0.1:{server.port}"
+        tab.go(f"{address}/sign-in")
+        tab.write("#token", "discreet_nobody")
+        tab.press("main button", "document.querySelector('.problem') !== null && document.readyState === 'complete'")
+        look(tab, "state-sign-in-refused", pictures)
+        sign_in(tab, address, ana)
+        (place / "wait").touch()
+        ask(tab, address, WARDS)
+        tab.wait("Number(document.querySelector('#progress')?.value) === 0.5")
+        look(tab, "state-running", pictures)
+        tab.press("#running button", "document.querySelector('.problem') !== null")
+        look(tab, "state-ended", pictures)
+        (place / "wait").unlink()
+        tab.go(f"{address}/requests/nothing")
+        look(tab, "state-not-there", pictures)
+        ask(tab, address, "SELECT COUNT(*) AS n FROM visits", "95")
+        tab.go(f"{address}/ask")
+        look(tab, "state-spent", pictures)
+        tab.complaints.clear()  # the browser notes that some of these pages were refusals
+        sign_in_again(tab, address, otto)
+        for path in ("ask", "owner", "audit", "dataset"):
+            tab.go(f"{address}/{path}")
+            look(tab, f"state-auditor-{path}", pictures)
+        tab.complaints.clear()
+        sign_in_again(tab, address, olga)
+        tab.go(f"{address}/owner")
+        look(tab, "state-owner-spent", pictures)
+        check_addresses(tab, server.port)
+
+
+@with_browser
+def test_the_keyboard_is_enough(hospital: Path, tmp_path: Path) -> None:
+    """Sign in, go to the form, write, move a slider, ask, read, open what is folded, sign out: without a mouse."""
+    ana = create(hospital, "ana")
+    with fork_server(hospital) as (server, _), open_tab(tmp_path / "profile") as tab:
+        tab.go(f"http://127.0.0.1:{server.port}/")
+        tab.walk_to("#token")
+        tab.send("Input.insertText", text=ana)
+        tab.press_key("Enter")
+        tab.wait("location.pathname === '/dataset' && document.readyState === 'complete'")
+        tab.walk_to("a.skip")
+        tab.walk_to("nav a[href='/ask']")
+        tab.press_key("Enter")
+        tab.wait("location.pathname === '/ask' && document.readyState === 'complete'")
+        tab.walk_to("#sql")
+        tab.send("Input.insertText", text=f"{WARDS} ")  # a space: nothing is offered, and Tab goes on
+        tab.wait("document.querySelector('#sliders')?.hidden === false")
+        tab.walk_to("#cost-slider")
+        before = tab.run("document.querySelector('#percent').value")
+        tab.press_key("ArrowRight")
+        assert float(tab.run("document.querySelector('#percent').value")) > float(before)
+        tab.walk_to("#ask-button")
+        tab.press_key("Enter")
+        tab.wait("location.pathname.startsWith('/requests/') && document.querySelector('details.receipt') !== null")
+        tab.walk_to("details.receipt summary")
+        tab.press_key("Enter")
+        assert tab.run("document.querySelector('details.receipt').open")
+        tab.go(f"http://127.0.0.1:{server.port}/dataset")
+        tab.walk_to(".me button")
+        tab.press_key("Enter")
+        tab.wait("location.pathname === '/sign-in' && document.readyState === 'complete'")
+
+
+@with_browser
+def test_a_failure_waits_for_a_look(hospital: Path, tmp_path: Path) -> None:
+    """An analyst reads a constant sentence, the next question is refused, and the owner goes on by the page."""
+    pictures = Path(os.environ.get("DISCREET_PICTURES", tmp_path))
+    ana, olga = create(hospital, "ana"), create(hospital, "olga", Role.OWNER)
+    place = hospital.parent
+    (place / "fail").touch()
+    forked, tabs = fork_server(hospital, partial(run_by_files, place)), open_tab(tmp_path / "profile")
+    with forked as (server, _), tabs as tab:
+        address = f"http://127.0.0.1:{server.port}"
+        sign_in(tab, address, ana)
+        ask(tab, address, WARDS, "5", "document.querySelector('.problem') !== null")
+        look(tab, "state-failed", pictures)
+        (place / "fail").unlink()
+        ask(tab, address, "SELECT COUNT(*) AS n FROM visits", "5", "document.querySelector('.problem') !== null")
+        look(tab, "state-stopped", pictures)
+        tab.complaints.clear()
+        sign_in_again(tab, address, olga)
+        tab.go(f"{address}/owner")
+        look(tab, "state-owner-stopped", pictures)
+        tab.write("form[action='/owner/resume'] input[name=reason]", "The disk was full.")
+        tab.press("form[action='/owner/resume'] button", "!document.body.innerText.includes('A failure waits')")
+        ask(tab, address, "SELECT COUNT(*) AS n FROM visits")
+        check_addresses(tab, server.port)
+
+
+def ask(tab: Tab, address: str, sql: str, percent: str = "5", then: str = "") -> None:
+    """Write a question and ask it."""
+    tab.go(f"{address}/ask")
+    tab.write("#sql", sql)
+    tab.write("#percent", percent)
+    there = "location.pathname.startsWith('/requests/') && document.readyState === 'complete'"
+    tab.press("#ask-button", f"({then or there}) && !document.querySelector('#ask-button')?.textContent.includes('…')")
 
 
 def complete(tab: Tab) -> None:

@@ -51,7 +51,9 @@ def test_long_answers_are_drawn_in_part_and_say_so() -> None:
 
 def test_the_budget_over_time_goes_down_in_steps() -> None:
     days = zip(("01", "02", "05"), (3.0, 2.0, 0.0))
-    points = [{"time": f"2024-01-{day}T00:00:00+00:00", "left": left, "whole": 3.0} for day, left in days]
+    points = [
+        {"time": f"2024-01-{day}T00:00:00+00:00", "left": left, "whole": 3.0, "share": left / 3} for day, left in days
+    ]
     (path,) = re.findall(r'd="(M[^"]+)" class="steps"', str(draw_burndown(points)))
     assert path == "M0 0.00H25.00V33.33H100.00V100.00H100"
     assert 'd="M0 0.00H100"' in str(draw_burndown(points[:1]))

@@ -27,12 +27,13 @@ def test_html_is_not_escaped_twice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("left", "whole", "said"), [(0.0, 3.0, "0 %"), (2.999, 3.0, "99 %"), (3.0, 3.0, "100 %"), (0.0, 0.0, "0 %")]
+    ("share", "said", "notice"),
+    [(0.0, "0 %", True), (0.004, "Less than 1 %", True), (0.9996, "99 %", False), (1.0, "100 %", False)],
 )
-def test_the_gauge_never_shows_more_than_is_left(left: float, whole: float, said: str) -> None:
-    budget = {"left": left, "whole": whole, "words": "", "odds": ""}
+def test_the_gauge_never_shows_more_than_is_left(share: float, said: str, notice: bool) -> None:
+    budget = {"share": share, "words": "", "odds": ""}
     assert f"{said} of the budget is left" in make_gauge(budget)
-    assert (tell_if_spent(budget) is not None) is (left == 0)
+    assert (tell_if_spent(budget) is not None) is notice
 
 
 @pytest.mark.parametrize(

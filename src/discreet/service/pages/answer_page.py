@@ -17,7 +17,9 @@ from discreet.service.pages.visits import PAGE_HEADERS, Visit, make_page_respons
 
 _MOST_ROWS = 500
 _MOST_CHARGES = 200
-_DOWNLOADS = {"csv": AnswerForm.CSV, "json": AnswerForm.JSON, "parquet": AnswerForm.PARQUET}
+_DOWNLOADS = {
+    "csv": AnswerForm.CSV, "json": AnswerForm.JSON, "arrow": AnswerForm.ARROW, "parquet": AnswerForm.PARQUET,
+}  # fmt: skip
 
 
 def path_of_request(key: str) -> str:
@@ -31,12 +33,11 @@ def show_request(visit: Visit) -> ApiResponse:
     if not reply.is_good:
         return make_problem_page(visit, "/history", "Request", reply)
     found = reply.document
-    named = element("p", element("small", "Request ", element("code", visit.argument)))
     match found["state"]:
         case "running" | "cancelling":
-            return make_page_response(make_page(visit, "/history", "Question", _draw_running(visit, found), named))
+            return _respond(visit, "Question", _draw_running(visit, found), _draw_question(found))
         case "failed":
-            return make_page_response(make_page(visit, "/history", "Question", make_problem(found["problem"]), named))
+            return _respond(visit, "Question", _draw_question(found), make_problem(found["problem"]))
         case "answered":
             link = path_of_request(visit.argument) if found["charged"] else None
             answers = found["answers"]
@@ -44,14 +45,28 @@ def show_request(visit: Visit) -> ApiResponse:
                 draw_answer(answer, analyst=visit.caller.token.name, link=link, files=len(answers) == 1)
                 for answer in answers
             ]
-            return make_page_response(make_page(visit, "/history", "Answer", *body, named))
+            return _respond(visit, "Answer", _draw_question(found), *body)
         case _:
             said = (
                 "This was charged, and has no answer yet. Ask the same question again to go on without a new charge, "
                 "or tell the owner."
             )
             waiting = element("p", said, class_="notice", role="status")
-            return make_page_response(make_page(visit, "/history", "Question", waiting, named))
+            return _respond(visit, "Question", waiting, _draw_question(found))
+
+
+def _respond(visit: Visit, title: str, *body: Child) -> ApiResponse:
+    """The page of a request, with its id below."""
+    named = element("p", element("small", "Request ", element("code", visit.argument)))
+    return make_page_response(make_page(visit, "/history", title, *body, named))
+
+
+def _draw_question(found: Mapping[str, Any]) -> Html | None:
+    """The question as it was typed, and the way to change it."""
+    if not found["sql"]:
+        return None
+    change = element("a", "Change the question", href=f"/ask?sql={quote_part(str(found['sql']))}")
+    return element("section", element("h2", "You asked"), element("pre", found["sql"]), element("p", change))
 
 
 def _draw_running(visit: Visit, found: Mapping[str, Any]) -> Html:
@@ -111,7 +126,7 @@ def download(visit: Visit) -> ApiResponse:
     made = visit.send("GET", "requests/{x}", argument=key, headers={"accept": str(_DOWNLOADS[form])})
     if made.status != 200:
         return make_problem_page(visit, "/history", "Request", visit.call("GET", "requests/{x}", argument=key))
-    kept = "".join(sign for sign in key if sign.isalnum() or sign in "._-")
+    kept = "".join(sign for sign in key if sign.isascii() and (sign.isalnum() or sign in "._-"))
     file = {"Content-Disposition": f'attachment; filename="{kept}.{form}"'}
     return ApiResponse(status=200, body=made.body, media=made.media, headers={**PAGE_HEADERS, **file})
 
@@ -128,7 +143,7 @@ def draw_answer(document: Mapping[str, Any], *, analyst: str, link: str | None, 
     again = (said, paid if key and receipt.get("analyst") == analyst else None)
     replayed = None if link else element("p", again, class_="good", role="status")
     below = link.replace("/requests/", "/downloads/") if link and files else ""
-    links = [join(element("a", form.upper(), href=f"{below}.{form}"), " ") for form in _DOWNLOADS] if below else []
+    links = [join(element("a", _name(form), href=f"{below}.{form}"), " ") for form in _DOWNLOADS] if below else []
     return element(
         "section",
         replayed,
@@ -141,6 +156,10 @@ def draw_answer(document: Mapping[str, Any], *, analyst: str, link: str | None, 
         draw_receipt(receipt),
         element("p", element("a", "Use as a table in the next question", href=_use(link))) if below and rows else None,
     )
+
+
+def _name(form: str) -> str:
+    return form.upper() if len(form) <= 4 else form.capitalize()
 
 
 def _use(link: str | None) -> str:

@@ -99,26 +99,25 @@ def _tell_end(value: Any) -> str:
 
 def draw_burndown(points: Sequence[Mapping[str, Any]]) -> Html:
     """What was left over time: a line of steps, its ends named below."""
-    whole = max(float(point["whole"]) for point in points) or 1.0
     times = [datetime.fromisoformat(str(point["time"])) for point in points]
     span = (times[-1] - times[0]).total_seconds() or 1.0
     path = ""
     for time, point in zip(times, points):
-        x, y = 100 * (time - times[0]).total_seconds() / span, 100 * (1 - float(point["left"]) / whole)
+        x, y = 100 * (time - times[0]).total_seconds() / span, 100 * (1 - float(point["share"]))
         path += f"H{x:.2f}V{y:.2f}" if path else f"M0 {y:.2f}"
-    left = points[-1]["left"]
+    first_part, part = (math.floor(100 * float(point["share"])) for point in (points[0], points[-1]))
+    words = f"{points[-1]['left']:.4g} of {points[-1]['whole']:.4g} in the budget's own terms"
     svg = element(
         "svg",
         [element("path", d=f"M0 {y}H100", class_="grid") for y in (0, 25, 50, 75)],
         element("path", d="M0 100H100", class_="axis"),
         element("path", d=f"{path}H100", class_="steps"),
         viewBox="0 -2 100 104", preserveAspectRatio="none", role="img", class_="burndown",
-        aria_label=f"The budget went from {points[0]['left']:.4g} to {left:.4g} of {whole:.4g}",
+        aria_label=f"What is left of the budget went from {first_part} to {part} per cent",
     )  # fmt: skip
     first, last = (f"{time:%Y-%m-%d %H:%M}" for time in (times[0], times[-1]))
     ends = element("div", element("span", first), element("span", last), class_="ends")
-    part = 100 * float(left) / whole
-    said = element("figcaption", element("strong", f"{math.floor(part)} % is left"), f" ({left:.4g} of {whole:.4g})")
+    said = element("figcaption", element("strong", f"{part} % is left"), f" ({words})")
     return element("figure", said, svg, ends)
 
 

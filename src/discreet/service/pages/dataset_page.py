@@ -31,7 +31,9 @@ def show_dataset(visit: Visit) -> ApiResponse:
     protected = [table for table in tables if not table["public"]]
     whom = sorted({str(table["protects"]) for table in protected})
     sentence = _NEIGHBOURS.get(facts.document["neighbours"], "Answers say little about {who}.")
+    about = facts.document["description"]
     body = [
+        element("p", about, class_="about") if about else None,
         tell_if_spent(budget.document),
         element(
             "section", element("h2", "What is left"), make_gauge(budget.document), _tell_odds(budget.document),
@@ -51,8 +53,7 @@ def show_dataset(visit: Visit) -> ApiResponse:
 
 def make_gauge(budget: Mapping[str, Any]) -> Html:
     """What is left: a gauge, a sentence, and the parameters last."""
-    left, whole = float(budget["left"]), float(budget["whole"])
-    part = max(0.0, min(1.0, left / whole)) if whole > 0 else 0.0
+    part = max(0.0, min(1.0, float(budget["share"])))
     said = "Less than 1 % of the budget is left." if 0 < part < 0.01 else f"{int(part * 100)} % of the budget is left."
     return join(
         element("meter", said, min="0", max="1", value=f"{part:.4f}", aria_label="What is left of the budget"),
@@ -63,8 +64,8 @@ def make_gauge(budget: Mapping[str, Any]) -> Html:
 
 def tell_if_spent(budget: Mapping[str, Any]) -> Html | None:
     """The notice that nothing is left, or almost nothing."""
-    left, again = float(budget["left"]), "What was answered can be seen again, for free."
-    if left > float(budget["whole"]) / 100:
+    left, again = float(budget["share"]), "What was answered can be seen again, for free."
+    if left > 0.01:
         return None
     spent = "The budget is spent. Nothing new can be asked."
     almost = "The budget is almost spent. Answers to new questions would be very rough, or are refused."
@@ -128,7 +129,7 @@ def _show_table(table: Mapping[str, Any]) -> Html:
         "article",
         element("h3", element("code", table["name"])),
         element("p", " ".join([about, *limits])),
-        make_table(("column", "type", "what everybody may know"), rows, f"Columns of {table['name']}"),
+        make_table(("column", "type", "what everybody may know"), rows, f"Columns of {table['name']}", stacked=True),
     )
 
 

@@ -29,9 +29,9 @@ from discreet.service.first_codebook import (
     write_codebook,
 )
 from discreet.service.messages import ApiResponse
-from discreet.service.pages.layout import make_bare_page, make_field, make_problem
+from discreet.service.pages.layout import GUIDE, make_bare_page, make_field, make_page, make_problem
 from discreet.service.pages.markup import Child, Html, element, join, make_explanation, make_table
-from discreet.service.pages.visits import make_page_response
+from discreet.service.pages.visits import Visit, make_page_response
 
 _BUDGETS = {"0.5": "strict", "1": "usual", "3": "wide", "8": "weak"}
 
@@ -43,6 +43,8 @@ class GuideVisit:
     folder: DataFolder
     form_key: str
     words: Mapping[str, str] = field(default_factory=dict)
+    owner: Visit | None = None
+    """Who is signed in to a dataset already; None with the guide's own link."""
 
     def word(self, name: str) -> str:
         """A word of the form, without spaces at its ends."""
@@ -52,11 +54,11 @@ class GuideVisit:
 def show_guide(visit: GuideVisit, problem: DiscreetError | None = None) -> ApiResponse:
     """The list of files; with a file, the questions; with answers, what they mean."""
     if not visit.word("file"):
-        return _make_response(_list_files(visit), problem)
+        return _make_response(visit, _list_files(visit), problem)
     try:
         found = visit.folder.inspect(visit.word("file"), values=visit.word("values") == "yes")
     except DiscreetError as error:
-        return _make_response(_list_files(visit), error)
+        return _make_response(visit, _list_files(visit), error)
     shown: Child = None
     if visit.word("unit") and problem is None:
         try:
@@ -64,7 +66,7 @@ def show_guide(visit: GuideVisit, problem: DiscreetError | None = None) -> ApiRe
             shown = join(_draw_errors(find_errors(found, answers)), _draw_text(visit, found, answers))
         except DiscreetError as error:
             problem = error
-    return _make_response(join(_draw_questions(visit, found), shown), problem)
+    return _make_response(visit, join(_draw_questions(visit, found), shown), problem)
 
 
 def save(visit: GuideVisit) -> Path | ApiResponse:
@@ -97,13 +99,16 @@ def _make_ledger_id() -> str:
     return str(uuid.UUID(int=SYSTEM.bits(128), version=4))
 
 
-def _make_response(body: Html, problem: DiscreetError | None) -> ApiResponse:
+def _make_response(visit: GuideVisit, body: Html, problem: DiscreetError | None) -> ApiResponse:
     told = None if problem is None else make_problem({"detail": str(problem), "charged": False})
     first = element(
         "p", "Five questions about your data, in plain words. You see what each answer means before anything is kept, "
         "and you get a codebook: the file that says who is protected, what is public, and what may be spent.",
     )  # fmt: skip
-    page = make_bare_page("A first codebook", first, told, body)
+    if visit.owner is None:
+        page = make_bare_page("A first codebook", first, told, body)
+    else:
+        page = make_page(visit.owner, GUIDE, "Another codebook", first, told, body)
     return make_page_response(page, 200 if problem is None else 422)
 
 
@@ -212,7 +217,7 @@ def _ask_columns(visit: GuideVisit, schema: Mapping[str, Type | None]) -> Html:
         "fieldset",
         element("legend", "4. What may everybody know about the columns?"),
         element("p", "Only what you know without looking into the data: ages lie within 0 and 110, wards have a list."),
-        make_table(("column", "type", "known to everybody"), rows, "Columns of the file"),
+        make_table(("column", "type", "known to everybody"), rows, "Columns of the file", stacked=True),
         make_explanation(
             "Why not read it from the data?", "The largest value of a column belongs to somebody. What is written here "
             "is public, so it must come from elsewhere; bounds can also be bought later with a little of the budget.",
@@ -253,8 +258,13 @@ def _ask_budget(visit: GuideVisit) -> Html:
 
 
 def _tell_odds(epsilon: str) -> str:
-    """The odds of a guess, rounded up. The little that δ adds is in the codebook's own checklist."""
-    return f"a guess with even odds is right in at most {math.ceil(100 * posterior(0.5, float(epsilon)))} of 100 cases"
+    """The odds of a guess, rounded up. The little that δ adds is in the codebook's own checklist.
+
+    >>> _tell_odds("1"), _tell_odds("8")
+    ('a guess with even odds is right in at most 74 of 100 cases', 'a guess with even odds is right almost always')
+    """
+    odds = math.ceil(100 * posterior(0.5, float(epsilon)))
+    return "a guess with even odds is right " + (f"in at most {odds} of 100 cases" if odds < 100 else "almost always")
 
 
 def _draw_errors(errors: list[ExampleError]) -> Html:
@@ -268,7 +278,7 @@ def _draw_errors(errors: list[ExampleError]) -> Html:
         "section", element("h2", "What your answers mean"),
         element("p", "Errors in 95 of 100 cases, for questions that people ask first. The rows are fictional, in the "
                 "shape of your answers. Change an answer above, and look again."),
-        make_table(heads, rows, "Errors of first questions"), id="meaning",
+        make_table(heads, rows, "Errors of first questions", stacked=True), id="meaning",
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from discreet.service.pages.markup import Child, Html, element, join
 from discreet.service.pages.visits import Visit, make_page_response
 from discreet.service.roles import Role
 
+_SCRIPTS = ("colours", "discreet", "completion", "progress")
 _LINKS = (
     ("/dataset", "Dataset", frozenset(Role)),
     ("/ask", "Ask", frozenset({Role.OWNER, Role.ANALYST})),
@@ -16,10 +17,24 @@ _LINKS = (
     ("/owner", "Owner", frozenset({Role.OWNER})),
     ("/audit", "Audit", frozenset({Role.OWNER, Role.AUDITOR})),
 )
+GUIDE = "/guide"
 _CHARGES = {
     True: "A charge for it is on record and stands.",
     False: "Nothing was charged.",
     None: "Whether it was charged cannot be read now: the ledger does not answer.",
+}
+# Where the words for programs would not help people.
+_HEADS = {
+    "cancelled": "The question was ended",
+    "engine-failure": "The question failed",
+    "draw-lost": "The answer is lost",
+    "not-found": "There is nothing here",
+    "too-many-requests": "Too many at once",
+    "internal": "Something went wrong",
+}
+_OTHER_WORDS = {
+    "cancelled": "Ask the same question at the same cost, and it goes on without a new charge.",
+    "not-found": "It belongs to somebody else, or it was never there.",
 }
 
 
@@ -33,7 +48,7 @@ def make_bare_page(title: str, *body: Child, header: Child = None, class_: str |
         element("title", f"{title} · discreet"),
         element("link", rel="icon", href="/static/icon.svg", type="image/svg+xml"),
         element("link", rel="stylesheet", href="/static/discreet.css"),
-        [element("script", src=f"/static/{name}.js", defer=True) for name in ("discreet", "completion", "progress")],
+        [element("script", src=f"/static/{name}.js", defer=True) for name in _SCRIPTS],
     )
     main = element("main", element("h1", title), *body, id="main", tabindex="-1", class_=class_)
     skip = element("a", "To the content", href="#main", class_="skip")
@@ -49,7 +64,7 @@ def make_page(visit: Visit, here: str, title: str, *body: Child) -> Html:
         if token.role in roles
     ]
     if visit.guided and token.role is Role.OWNER:
-        links.append(element("a", "Guide", href="/guide"))
+        links.append(element("a", "Guide", href=GUIDE, aria_current="page" if here == GUIDE else None))
     leave = make_form(visit, "/sign-out", element("button", "Sign out", class_="quiet"))
     who = element("span", f"{token.name} ({token.role})", class_="who")
     header = element(
@@ -91,14 +106,17 @@ def make_field(words: str, name: str, hint: str = "", /, **attributes: str | boo
 
 def make_problem(document: Any) -> Html:
     """A refusal for people: what happened, where, what to do, and whether it was charged."""
-    detail = str(document.get("detail", ""))
+    code, detail = str(document.get("code", "")), str(document.get("detail", ""))
+    detail = _OTHER_WORDS.get(code, detail)
     place = document.get("place") or {}
     lines = [element("p", line) for line in find_sentences(detail, place.get("excerpt", ""))]
     excerpt = element("pre", place["excerpt"], tabindex="0") if place.get("excerpt") else None
     charged = document.get("charged")
-    said = None if "Nothing was charged" in detail and charged is False else element("p", _CHARGES[charged])
+    told = code in _OTHER_WORDS or ("Nothing was charged" in detail and charged is False)
+    said = None if told and not charged else element("p", _CHARGES[charged])
+    head = element("h2", _HEADS.get(code, "This cannot be done"))
     return element(
-        "div", element("h2", "This cannot be done"), lines, excerpt, said, class_="problem", role="alert",
+        "div", head, lines, excerpt, said, class_="problem", role="alert",
         data_line=place.get("line"), data_column=place.get("column"),
     )  # fmt: skip
 

@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl, urlsplit
 from discreet.errors import DiscreetError
 from discreet.late_dataclass import dataclass
 from discreet.service import problems
+from discreet.service.callers import Caller
 from discreet.service.data_folder import DataFolder
 from discreet.service.messages import ApiRequest, ApiResponse, RefusalCode, RequestRefused, refuse_body
 from discreet.service.oidc import OidcProvider
@@ -34,7 +35,7 @@ _FORM = "application/x-www-form-urlencoded"
 _MEDIA = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _STATIC = {
     name: _MEDIA[name[name.rindex(".") :]]
-    for name in ("discreet.css", "discreet.js", "completion.js", "progress.js", "icon.svg")
+    for name in ("discreet.css", "colours.js", "discreet.js", "completion.js", "progress.js", "icon.svg")
 }
 
 PageHandler: TypeAlias = Callable[[Visit], ApiResponse]
@@ -159,12 +160,15 @@ class Site:
         if request.method == "GET" and path in ("", "sign-in"):
             return redirect("/dataset")
         route, argument = find_page(request.method, path)
-        visit = Visit(
-            service=self.service, caller=caller, form_key=session.form_key, argument=argument, words=words,
-            guided=self.guide is not None, others=sorted(set(session.tokens) - {session.dataset}),
-        )  # fmt: skip
+        visit = replace(self._make_visit(caller, session), argument=argument, words=words)
         response = _PAGES[request.method, route](visit)
         return replace(response, route=f"pages/{route}", token=caller.token.id)
+
+    def _make_visit(self, caller: Caller, session: BrowserSession) -> Visit:
+        return Visit(
+            service=self.service, caller=caller, form_key=session.form_key, guided=self.guide is not None,
+            others=sorted(set(session.tokens) - {session.dataset}),
+        )  # fmt: skip
 
     def _sign_in(
         self, request: ApiRequest, enter: Callable[[str], str | None], secret: str, then: str = "/dataset"
@@ -191,7 +195,9 @@ class Site:
         words = read_form(request) if request.method == "POST" else dict(request.query)
         if request.method == "POST" and not is_same_key(words.get("form_key", ""), session.form_key):
             raise RequestRefused(RefusalCode.FORBIDDEN, "The form is not of this session.", "Load the page again.")
-        visit = GuideVisit(folder=self._leave_out(folder), form_key=session.form_key, words=words)
+        found = self.sessions.find(self._read_cookie(request))
+        owner = None if found is None else self._make_visit(*found)
+        visit = GuideVisit(folder=self._leave_out(folder), form_key=session.form_key, words=words, owner=owner)
         if (request.method, path) != ("POST", "guide/save"):
             return replace(guide_page.show_guide(visit), route="pages/guide")
         made = guide_page.save(visit)

@@ -20,7 +20,8 @@ class PageTerm(Enum):
         "What do these signs mean?",
         "ε (epsilon) measures how much answers may tell about one of those who are protected: 0 is nothing, 1 is "
         "little, 10 is much. δ (delta) is the small chance that it is more. μ (mu) and ρ (rho) say the same for noise "
-        "in the shape of a bell. Whoever does not need them can go by the share of the budget.",
+        "in the shape of a bell. Noise of different kinds adds up differently, so these signs do not fall in step with "
+        "the share of the budget. Whoever does not need them can go by the share.",
     )
     ODDS = (
         "What does this sentence mean?",

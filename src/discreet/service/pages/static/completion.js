@@ -1,12 +1,7 @@
 // Completes the names of tables and columns and the words of SQL in the text of a question. The names come with the
-// page; nothing is sent anywhere.
+// page, and those of SQL from colours.js; nothing is sent anywhere.
 "use strict";
 
-const WORDS = (
-  "SELECT FROM WHERE GROUP BY HAVING ORDER LIMIT JOIN LEFT ON AND OR NOT IN IS NULL BETWEEN LIKE CASE WHEN THEN ELSE " +
-  "END AS DISTINCT WITH UNION ALL CAST DESC ASC TRUE FALSE ROLLUP CUBE"
-).split(" ");
-const FUNCTIONS = "COUNT SUM AVG MEDIAN QUANTILE MIN MAX VARIANCE STDDEV COVAR_SAMP CORR RATIO BIN ROUND".split(" ");
 const MOST = 8;
 
 // The names and words that begin with what was typed, those of the data first. After "v." only columns fit.

@@ -79,9 +79,9 @@ if (form) {
     setShare(follow("error", "share", fromPlace(1000 - Number(errorSlider.value), Math.min(...errors), Math.max(...errors))));
   });
 
-  // The word at the place of the problem is underlined behind the text.
+  // The text in its colours, and the word at the place of the problem underlined.
   function markProblem() {
-    marks.replaceChildren();
+    drawColours(marks, sql.value, 0, 0);
     const problem = preview.querySelector("[data-line]");
     sql.toggleAttribute("aria-invalid", Boolean(problem));
     if (!problem) return;
@@ -90,9 +90,7 @@ if (form) {
     const start = lines.slice(0, line).reduce((sum, each) => sum + each.length + 1, 0) + Number(problem.dataset.column) - 1;
     const word = /^(\w+|.)/su.exec(sql.value.slice(start));
     const end = start + (word ? word[0].length : 0);
-    const mark = document.createElement("mark");
-    mark.textContent = sql.value.slice(start, end) || " ";
-    marks.append(sql.value.slice(0, start), mark, sql.value.slice(end));
+    drawColours(marks, sql.value, start, end);
     marks.scrollTop = sql.scrollTop;
   }
 
@@ -124,7 +122,7 @@ if (form) {
     timer = setTimeout(update, 300);
   }
 
-  sql.addEventListener("input", () => { marks.replaceChildren(); schedule(); });
+  sql.addEventListener("input", () => { drawColours(marks, sql.value, 0, 0); schedule(); });
   sql.addEventListener("scroll", () => { marks.scrollTop = sql.scrollTop; });
   for (const field of [percent, error, column]) field.addEventListener("input", schedule);
   document.getElementById("preview-button").addEventListener("click", (event) => { event.preventDefault(); update(); });
@@ -134,6 +132,8 @@ if (form) {
   form.addEventListener("submit", () => {
     document.getElementById("ask-button").textContent = "Asking…";
   });
+  marks.parentElement.classList.add("coloured"); // from now on the text behind is the one that is seen
+  drawColours(marks, sql.value, 0, 0);
   // What the server said about a question that was asked stays until something is typed.
   if (preview.querySelector("[data-curve], .problem")) { readCurve(); markProblem(); } else update();
 }
