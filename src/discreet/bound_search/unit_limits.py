@@ -207,11 +207,12 @@ def buy_contributions(
     question = make_contribution_question(table, curator.catalog, by=by, share=share)
     declared = curator.catalog.find_table(table)
     columns = tuple(declared.find_column(name) for name in by)
+    public = _count_groups(columns, curator.catalog)
     within, above = None, None
     if share is None:
         noises = find_cell_noises(curator.preview(question, **pick_priced(offer)))
         answer = curator.ask(question, **offer)
-        read = _read_limits(answer, noises, _count_groups(columns, curator.catalog))
+        read = _read_limits(answer, noises, public or 1)  # one loses the least
         above = max(threshold_of(noise) for noise in noises)
         limits = {name: found.limit for name, found in read.items() if found is not None}
         limits = limits if len(limits) == len(read) else {}
@@ -220,6 +221,8 @@ def buy_contributions(
         within = parameters.read_probability(share, "share")
         (row,) = answer.rows.rows
         limits = {name: _to_whole(cell.value) for name, cell in zip(answer.rows.names, row)}
+    if public is not None and "groups" in limits:  # nobody is in more groups than there are
+        limits["groups"] = min(limits["groups"], public)
     return Contributions(
         of=declared.name,
         by=tuple(column.name for column in columns),
@@ -259,10 +262,10 @@ def _read_limits(answer: Answer, noises: Sequence[CellNoise], groups: int) -> di
     return found
 
 
-def _count_groups(columns: Sequence[Column], catalog: Catalog) -> int:
-    """How many groups these columns make, where their keys are public. Otherwise one, which loses the least."""
+def _count_groups(columns: Sequence[Column], catalog: Catalog) -> int | None:
+    """How many groups these columns make, where their keys are public."""
     keys = [catalog.find_facts(column).keys for column in columns]
-    return prod(len(each) for each in keys if each is not None) if None not in keys else 1
+    return prod(len(each) for each in keys if each is not None) if None not in keys else None
 
 
 def _to_whole(value: object) -> int:
