@@ -1,13 +1,15 @@
 """Noise that tests draw in this process follows from the test's name, so that a test that passes passes again.
 
-``DISCREET_TEST_SEED=7 make test`` draws other noise: a test that depends on luck is found by a few of them. Processes that
-tests start, and forks of this one, draw from the operating system as always.
+``DISCREET_TEST_SEED=7 make test`` draws other noise: a test that depends on luck is found by a few of them. Processes
+that tests start, and forks of this one, draw from the operating system as always.
 """
+# ruff: noqa: SLF001  # the generator's key is its secret
 
 from __future__ import annotations
 
 import hashlib
 import itertools
+import math
 import os
 from collections.abc import Iterator
 
@@ -18,21 +20,25 @@ from discreet import entropy
 SEED = os.environ.get("DISCREET_TEST_SEED", "0")
 
 
+class KnownKeys(entropy._AesFill):
+    """The real generator, but keyed by a text instead of the operating system, and never by the time."""
+
+    def __init__(self, seed: str) -> None:
+        self._seed = seed
+        super().__init__()
+
+    def _reseed(self) -> None:
+        self._key, self._made, self._since = hashlib.sha256(self._seed.encode()).digest(), 0, math.inf
+        self._seed += " again"
+
+
 @pytest.fixture(autouse=True)
 def repeatable_noise(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Draws of ``entropy.SYSTEM`` that are the same in each run; every thread has its own, in the order of their first."""
+    """Draws of ``entropy.SYSTEM`` that are the same in each run; each thread has its own, in the order of the first."""
     process, threads, real = os.getpid(), itertools.count(), entropy._make_fill
 
     def make_fill() -> entropy.Fill:
-        if os.getpid() != process:
-            return real()
-        seed = f"{SEED} {request.node.nodeid} {next(threads)}"
-        blocks = itertools.count()
-
-        def fill(target: memoryview) -> None:
-            target[:] = hashlib.shake_128(f"{seed} {next(blocks)}".encode()).digest(len(target))
-
-        return fill
+        return KnownKeys(f"{SEED} {request.node.nodeid} {next(threads)}") if os.getpid() == process else real()
 
     monkeypatch.setattr(entropy, "_make_fill", make_fill)
     entropy.SYSTEM._state.renew()

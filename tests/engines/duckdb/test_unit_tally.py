@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.engines.duckdb import prepared, unit_parts, unit_tally, weighed_pairs
 from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.engines.duckdb.session import Settings
+from discreet.engines.duckdb.weighed_pairs import UnitRows
 from discreet.engines.engine import Groups
 from discreet.engines.memory.engine import MemoryEngine
 from discreet.plan.expressions import Column
@@ -299,6 +301,27 @@ def test_joins(name: str, tallied: list[int], monkeypatch: pytest.MonkeyPatch) -
         engine._least_tallied = 10**9
         assert engine.run(bounded, salt=SALT) == found
     assert MemoryEngine({"t": rows}, catalog(UNIT)).run(bounded, salt=SALT) == found
+
+
+def list_rows(pieces: Iterable[UnitRows]) -> list[tuple[int, ...]]:
+    return sorted(row for piece in pieces for row in zip(*(array.tolist() for array in piece.arrays)))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_pieces_of_a_range_have_whole_units(seed: int) -> None:
+    """Blocks of rows by unit in any order, units that go on in other blocks, one of them for several."""
+    rng = np.random.default_rng(seed)
+    units = np.sort(rng.choice(rng.integers(-(2**63), 2**63, 12), 200, p=rng.dirichlet(np.full(12, 0.3))))
+    rows = UnitRows(units, rng.integers(0, 5, 200), (np.arange(200),))
+    ends = [0, *sorted(rng.integers(0, 201, 9).tolist()), 200]
+    blocks = [rows.pick(slice(start, end)) for start, end in pairwise(ends)]
+    rng.shuffle(blocks)
+    pieces = list(unit_tally.cut_between_units(blocks))
+    found = [set(piece.units.tolist()) for piece in pieces]
+    assert list_rows(pieces) == list_rows([rows]) and sum(map(len, found)) == len(set().union(*found))
+    assert len(pieces) == len({int(block.units[0]) for block in blocks if len(block)})
+    mixed = rows.pick(rng.permutation(200))
+    assert [len(piece) for piece in unit_tally.cut_between_units([mixed, rows])] == [400]  # in one piece, to be safe
 
 
 def test_a_range_and_one_person_in_every_group_are_weighed_at_once() -> None:

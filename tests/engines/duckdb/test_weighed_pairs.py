@@ -69,9 +69,12 @@ def add_up(parts: list[UnitRows], rule: WeightRule, groups: int = 30) -> dict[in
     return totals.read()
 
 
+@pytest.mark.parametrize("dense", [0, 4], ids=["sorted", "counted"])
 @pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize("seed", range(3))
-def test_sums_are_those_of_the_definition(name: str, seed: int) -> None:
+def test_sums_are_those_of_the_definition(name: str, seed: int, dense: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pairs are brought together by a sort, or by counting in all cells."""
+    monkeypatch.setattr(weighed_pairs, "_DENSE", dense)
     rows = some_rows(seed)
     assert add_up([rows], RULES[name]) == follow_definition(rows, RULES[name])
 
@@ -114,6 +117,15 @@ def test_sums_beyond_64_bits() -> None:
 
 def follow_pair(rows: int, each: int) -> int:
     return ((1 << BITS) // rows) * rows * each
+
+
+def test_wide_numbers_are_not_summed_as_doubles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They would lose the last digits: with room for them, the sum is another one."""
+    rule = replace(RULE, bits=0, rows_in_group=9, groups=None, groups_of_unit=None, shares=(PairShare(2**61, 0),))
+    rows = UnitRows(np.zeros(3, np.int64), np.zeros(3, np.uint32), (np.array([2**58, 1, 2**58]),))
+    assert add_up([rows], rule, 1) == {0: (2**59 + 1,)}
+    monkeypatch.setattr(weighed_pairs, "_EXACT_BYTES", 8)
+    assert add_up([rows], rule, 1) == {0: (2**59,)}
 
 
 def test_totals_carry_over() -> None:

@@ -14,9 +14,8 @@ done follows from the question and from the number of rows; what is answered is 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -161,14 +160,14 @@ class UnitTally:
     def _weigh_range(self, query: str, groups: int, cursor: DuckDBPyConnection) -> list[GroupSums]:
         """The sums of a range of units. One of them may have more rows than are weighed at once."""
         reader = cursor.sql(query, params=pick_parameters(query, self._statement.parameters)).to_arrow_reader(
-            BLOCK_ROWS
+            SLICE_ROWS
         )
         held: list[UnitRows] = []
         for batch in reader:
             held.append(_to_rows(batch))
             if sum(map(len, held)) > MOST_PAIRS:
                 held = [gather(held, groups)]
-        return [weigh(rows, groups, self._rule) for rows in _cut(join(held))] if held else []
+        return [weigh(rows, groups, self._rule) for rows in cut_between_units(held)]
 
     def _name_totals(self, session: Session, totals: GroupTotals) -> list[tuple[Any, ...]]:
         statement, found = self._statement, totals.read()
@@ -265,14 +264,17 @@ def _to_rows(batch: Any) -> UnitRows:
     return UnitRows(units.astype(np.int64, copy=False), numbers, tuple(sums))
 
 
-def _cut(rows: UnitRows) -> Iterator[UnitRows]:
-    """The rows of a range in pieces, between units where these are in order."""
-    units = rows.units
-    if not bool(np.all(units[1:] >= units[:-1])):
-        yield rows
+def cut_between_units(blocks: Sequence[UnitRows]) -> Iterator[UnitRows]:
+    """The same rows in pieces, each with all rows of its units; of about the size of a block, where units are in order.
+
+    DuckDB keeps the order within a block. Blocks may come in any order, and a unit may go on in another block.
+    """
+    blocks = [block for block in blocks if len(block)]
+    if not all(bool(np.all(block.units[1:] >= block.units[:-1])) for block in blocks):
+        yield join(blocks)
         return
-    wanted = units[SLICE_ROWS::SLICE_ROWS]
-    edges = [0, *np.unique(np.searchsorted(units, wanted)).tolist(), len(units)]
-    for start, end in pairwise(edges):
-        if end > start:
-            yield rows.pick(slice(start, end))
+    edges = np.unique([block.units[0] for block in blocks])
+    places = [[*np.searchsorted(block.units, edges).tolist(), len(block)] for block in blocks]
+    for piece in range(len(edges)):
+        parts = [block.pick(slice(at[piece], at[piece + 1])) for block, at in zip(blocks, places)]
+        yield join([part for part in parts if len(part)])
