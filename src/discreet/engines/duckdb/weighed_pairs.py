@@ -87,9 +87,12 @@ class WeightRule:
         return self.rows is None or any(share.by_unit for share in self.shares)
 
     def share(self, most: int | None, count: Integers) -> Integers:
-        """The least of 2^b and ⌊most·2^b/count⌋."""
-        whole = 1 << self.bits
-        return np.full(len(count), whole) if most is None else np.minimum((most << self.bits) // count, whole)
+        """The least of 2^b and ⌊most·2^b/count⌋, which is less where there are more than ``most``."""
+        found = np.full(len(count), 1 << self.bits)
+        if most is not None:
+            over = np.flatnonzero(count > most)
+            found[over] = (most << self.bits) // count[over]
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,18 +125,15 @@ def weigh(rows: UnitRows, groups: int, rule: WeightRule) -> GroupSums:
         weights = rule.share(rule.rows, everywhere.astype(np.int64))[owners]
     else:
         weights = rule.share(rule.rows_in_group, counts)
-    of_units = weights
-    if rule.needs_pairs and (rule.groups is not None or rule.groups_of_unit is not None):
+    if rule.needs_pairs:
         had = np.bincount(owners, minlength=len(units))
-        of_units = rule.share(rule.groups_of_unit, had)[owners]
         if rule.groups is not None:
             weights = (weights * rule.share(rule.groups, had)[owners]) >> rule.bits
-    elif rule.needs_pairs:
-        of_units = np.full(len(rows), 1 << rule.bits)
+        of_units = rule.share(rule.groups_of_unit, had)
     products = []
     for share in rule.shares:
         total = counts if share.total is None else rows.sums[share.total]
-        products.append(np.where(total != 0, of_units, 0) if share.by_unit else weights * total)
+        products.append(np.where(total != 0, of_units[owners], 0) if share.by_unit else weights * total)
     return _sum_by_group(rows.groups, products, [share.most for share in rule.shares], groups)
 
 
