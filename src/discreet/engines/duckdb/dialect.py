@@ -255,6 +255,10 @@ class DuckDBDialect:
         return False
 
     @property
+    def leaves_guards_out(self) -> bool:
+        return True
+
+    @property
     def counts_by_window(self) -> bool:
         return False
 

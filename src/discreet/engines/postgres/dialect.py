@@ -315,6 +315,10 @@ class PostgresDialect:
         return False
 
     @property
+    def leaves_guards_out(self) -> bool:
+        return False
+
+    @property
     def counts_by_window(self) -> bool:
         return True  # counts to be joined are computed again by each worker
 

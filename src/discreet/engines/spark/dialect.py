@@ -297,6 +297,10 @@ class SparkDialect:
         return True
 
     @property
+    def leaves_guards_out(self) -> bool:
+        return False
+
+    @property
     def counts_by_window(self) -> bool:
         return True  # rows move to their units once, instead of once for the counts and once for the join
 

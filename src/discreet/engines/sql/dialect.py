@@ -337,6 +337,14 @@ class Dialect(Protocol):
         ...
 
     @property
+    def leaves_guards_out(self) -> bool:
+        """Whether guards of reals are left out where the result is proved to be the same (``layers``, ``integers``).
+
+        Then every comparison must have NaN above all numbers, and infinities in their places.
+        """
+        ...
+
+    @property
     def counts_by_window(self) -> bool:
         """Whether the rows of a unit are counted by a window over them; otherwise the counts are joined to the rows."""
         ...

@@ -16,6 +16,8 @@ from discreet.errors import InternalError
 from discreet.plan.expressions import Expression
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type
 
+MOST_BOUND = 2**1000
+
 
 def write_integer(steps: StepGrid, number: int, layers: Layers, raw: Mapping[Expression, str]) -> str:
     """The integer of a row. ``number`` names the table of listed values, ``raw`` reals that may not be finite."""
@@ -26,8 +28,19 @@ def write_integer(steps: StepGrid, number: int, layers: Layers, raw: Mapping[Exp
         return f"CASE WHEN {value} IS NOT NULL THEN 1 END"  # only ever counted
     if steps.argument.type is Type.INTEGER and steps.origin.denominator == steps.resolution.denominator == 1:
         return _write_whole_steps(dialect, steps, value)
-    value = raw.get(steps.argument, value)
+    if _is_far_from_largest(steps):
+        computed = layers.find_computed(steps.argument) if dialect.leaves_guards_out else None
+        value = raw.get(steps.argument, computed or value)
     return _write_real_steps(steps, dialect.widen(value, steps.argument.type, Type.REAL), layers)
+
+
+def _is_far_from_largest(grid: StepGrid) -> bool:
+    """Whether infinities and the largest reals are both beyond the bounds, so that it does not matter which is read.
+
+    NaN counts as NULL here, and −0.0 is in the step of 0.0.
+    """
+    ends = (grid.origin + step * grid.resolution for step in (grid.first, grid.last))
+    return all(abs(end) < MOST_BOUND for end in (*ends, grid.origin))
 
 
 def _write_real_steps(grid: StepGrid, value: str, layers: Layers) -> str:

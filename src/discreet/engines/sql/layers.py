@@ -4,7 +4,9 @@ Every call becomes a named column of its own, one layer above the columns it rea
 (guards read their value more than once), equal calls are computed once, and the text grows with the question and not
 with its depth. A call of constants alone is computed here, by its meaning: some engines would write it out in every
 layer above it while they plan, which doubles it each time. Reals pass a guard that turns NaN into NULL, infinities into
-the largest reals, and −0.0 into 0.0.
+the largest reals, and −0.0 into 0.0. A sum or difference of a real that has passed and a constant other than 0 needs
+none (``Dialect.leaves_guards_out``): it is not −0.0, and it is finite, because a constant of at most 2^900 is less than
+half of what the largest real and the one before it differ by.
 
 Names are quoted, texts are bound as parameters, and other constants are written by ``Dialect.literal`` alone.
 """
@@ -30,6 +32,8 @@ _QUOTED = re.compile(r"""(["`])[a-z]+[0-9]+\1""")
 # How long a column may be where every column below it is written out, before its layer is set apart; and how long a
 # column of the relation below is taken to be.
 LONGEST_MERGED, BASE_LENGTH = 1500, 100
+# The largest real is 2^970 above the one before it.
+MOST_ADDED = 2.0**900
 
 
 class Layers:
@@ -51,6 +55,7 @@ class Layers:
         self._stacked = numbers is not None
         self._numbers = numbers or count(1)
         self._known: dict[Expression, tuple[str, int]] = {c: (dialect.quote_name(n), 0) for c, n in columns.items()}
+        self._computed: dict[Expression, str] = {}
         self._layers: list[list[tuple[str, str]]] = []
         self._texts = {} if texts is None else texts
         self._count = 0
@@ -63,6 +68,10 @@ class Layers:
     def write_value(self, expression: Expression) -> str:
         """The name, or the constant, that stands for an expression."""
         return self._write_atom(expression)[0]
+
+    def find_computed(self, expression: Expression) -> str | None:
+        """The name of a real that was asked for with ``write_value``, before its guard; None where it has none."""
+        return self._computed.get(expression)
 
     def define(self, sql: str, *reads: Expression) -> str:
         """Name a piece of SQL over expressions that were asked for with ``write_value``."""
@@ -112,9 +121,10 @@ class Layers:
             level = max((level for _, level in atoms), default=0)
             sql = write_call(self.dialect, expression, [atom for atom, _ in atoms])
         name, level = self._add_column(sql, level)
-        if expression.type is Type.REAL:
-            return self._add_column(write_real(self.dialect, name), level)
-        return name, level
+        if expression.type is not Type.REAL or (self.dialect.leaves_guards_out and _adds_constant(expression)):
+            return name, level
+        self._computed[expression] = name
+        return self._add_column(write_real(self.dialect, name), level)
 
     def _add_column(self, sql: str, level: int) -> tuple[str, int]:
         """A new column in the layer above ``level``."""
@@ -124,6 +134,14 @@ class Layers:
         name = self.dialect.quote_name(f"e{self._count}")
         self._layers[level].append((name, sql))
         return name, level + 1
+
+
+def _adds_constant(call: Call) -> bool:
+    """Whether a call adds or takes away a constant that is not 0 and far from the largest real."""
+    constants = [part.value for part in call.arguments if isinstance(part, Literal)]
+    return call.function in ("add", "subtract") and any(
+        isinstance(value, int | float) and 0 < abs(value) <= MOST_ADDED for value in constants
+    )
 
 
 def _find_names(sql: str) -> list[str]:
