@@ -166,6 +166,21 @@ def test_intervals_of_many_groups_cover(kind: Statistic, size: int, monkeypatch:
     assert widths[0] == pytest.approx(widths[1], rel=0.03)
 
 
+def test_noise_of_some_measures_has_the_law_of_all() -> None:
+    """Of a count of rows beside a mean: the mean's two measures vary, alone and together, as they do with all."""
+    release = priced(ask(COUNT, of(Statistic.MEAN, "age")), epsilon=2)
+    recipe = release.bounded.estimates[1]
+    wanted = sorted(position for position in (recipe.count, recipe.steps) if position is not None)
+    all_noise = release.draw_noise(40_000, SeededForTestsOnly(1))
+    noise = release.draw_noise(40_000, SeededForTestsOnly(2), wanted)
+    assert sorted(noise) == wanted and set(all_noise) > set(noise)
+    for weights in ((1, 0), (0, 1), (30, 1), (30, -1)):
+        factors = dict(zip(wanted, map(Fraction, weights), strict=True))
+        for drawn in (noise, all_noise):
+            together = sum(release.to_steps(at, drawn[at]) * float(factor) for at, factor in factors.items())
+            assert float(np.std(together)) == pytest.approx(release.deviation(factors), rel=0.05)
+
+
 def test_intervals_of_joint_measures_cover() -> None:
     """A count and a sum that come out of the same noisy parts: each is within its bounds 95 % of the time."""
     question = ask(COUNT, of(Statistic.SUM, "age"))

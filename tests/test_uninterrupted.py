@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
+import weakref
+from collections.abc import Callable
 from contextvars import ContextVar
+from functools import partial
+from queue import SimpleQueue
 
 import pytest
 
@@ -36,19 +42,19 @@ def test_an_interrupt_waits_for_the_work() -> None:
     assert done == [True]
 
 
-class InterruptedStart(threading.Thread):
-    """An interrupt comes while the thread is being started; it begins so many seconds later, all the same."""
+class LateQueue(SimpleQueue[Callable[[], None]]):
+    """An interrupt comes while work is handed over; it arrives so many seconds later, all the same."""
 
     wait = 0.0
 
-    def start(self) -> None:
-        threading.Timer(self.wait, self.run).start()
+    def put(self, item: Callable[[], None], block: bool = True, timeout: float | None = None) -> None:
+        threading.Timer(self.wait, super().put, (item, block, timeout)).start()
         time.sleep(0.1)
         raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("wait", [0.0, 0.3])
-def test_an_interrupted_start_does_the_work_now_or_never(monkeypatch: pytest.MonkeyPatch, wait: float) -> None:
+def test_work_that_is_interrupted_on_its_way_is_done_now_or_never(monkeypatch: pytest.MonkeyPatch, wait: float) -> None:
     """When the interrupt is raised, all of the work was done or none of it will be."""
     done: list[str] = []
 
@@ -57,14 +63,61 @@ def test_an_interrupted_start_does_the_work_now_or_never(monkeypatch: pytest.Mon
         time.sleep(0.3)
         done.append("ended")
 
-    monkeypatch.setattr(InterruptedStart, "wait", wait)
+    monkeypatch.setattr(LateQueue, "wait", wait)
+    monkeypatch.setattr(uninterrupted, "SimpleQueue", LateQueue)
     with monkeypatch.context() as patch:
-        patch.setattr(uninterrupted, "Thread", InterruptedStart)
+        patch.setattr(uninterrupted, "_helpers", [])
         with pytest.raises(KeyboardInterrupt):
             run_uninterrupted(work)
     found = list(done)
     time.sleep(0.8)
     assert found == done == ([] if wait else ["begun", "ended"])
+
+
+def test_an_interrupted_start_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt while the thread is started: the work is never done, and the next work has a thread."""
+    done: list[str] = []
+
+    class InterruptedStart(threading.Thread):
+        def start(self) -> None:
+            super().start()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(uninterrupted, "_helpers", [])
+    with monkeypatch.context() as patch:
+        patch.setattr(uninterrupted, "Thread", InterruptedStart)
+        with pytest.raises(KeyboardInterrupt):
+            run_uninterrupted(lambda: done.append("first"))
+    run_uninterrupted(lambda: done.append("second"))
+    assert done == ["second"]
+
+
+def test_one_thread_does_all_work_and_holds_none_of_it() -> None:
+    """Threads are not started again and again; and what was worked on is gone when it is done."""
+
+    class Counted:
+        """Something of which it is known whether it is still held."""
+
+    threads = [run_uninterrupted(threading.current_thread) for _ in range(3)]
+    assert len(set(threads)) == 1
+    counted = Counted()
+    held = weakref.ref(counted)
+    run_uninterrupted(partial(repr, counted))
+    run_uninterrupted(lambda: None)  # begins when nothing is left to do of the work before
+    del counted
+    assert held() is None
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_a_forked_child_has_a_thread_of_its_own() -> None:
+    """The parent's thread does not run in a child."""
+    code = (
+        "import os; from discreet.uninterrupted import run_uninterrupted as run; run(os.getpid)\n"
+        "child = os.fork()\n"
+        "if not child: os._exit(run(os.getpid) != os.getpid())\n"
+        "raise SystemExit(os.waitpid(child, 0)[1])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0  # noqa: S603  # our own words
 
 
 def test_the_work_sees_the_context_of_its_caller() -> None:

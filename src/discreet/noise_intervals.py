@@ -13,7 +13,7 @@ ends of quantiles are chosen, too, where they were asked for (``mechanisms.quant
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -221,21 +221,35 @@ def _simulate_together(
     """The same for means and variances of many groups, some groups at a time."""
     outputs = release.bounded.question.outputs
     ends: dict[int, tuple[list[Value], list[Value]]] = {column: ([], []) for column in columns}
-    some = max(1, _PIECE // draws)
+    some, read = max(1, _PIECE // draws), _list_read(release, columns)
     for first in range(0, len(groups), some) if columns else ():
-        truths = _draw_truths(release, noisy, groups[first : first + some], draws, source)
+        truths = _draw_truths(release, noisy, groups[first : first + some], read, draws=draws, source=source)
         for column in columns:
             for known, more in zip(ends[column], _simulate_moment(release, outputs[column].expression, truths)):
                 known.extend(more)
     return dict(ends)
 
 
+def _list_read(release: Release, columns: Sequence[int]) -> frozenset[int]:
+    """The measures that means and variances are computed from."""
+    outputs = release.bounded.question.outputs
+    found = [_find_moment(release, outputs[column].expression) for column in columns]
+    recipes = [moment[0] for moment in found if moment is not None]
+    return frozenset(p for recipe in recipes for p in (recipe.count, recipe.steps, recipe.squares) if p is not None)
+
+
 def _draw_truths(
-    release: Release, noisy: NoisyGroups, groups: Sequence[int], draws: int, source: EntropySource
+    release: Release,
+    noisy: NoisyGroups,
+    groups: Sequence[int],
+    read: Collection[int],
+    *,
+    draws: int,
+    source: EntropySource,
 ) -> dict[int, Floats]:
     """Truths that the noise of some groups could have come from, by measure: a row of draws for each group."""
-    seen = {at: np.asarray(values)[groups].astype(np.float64) for at, values in noisy.measures.items()}
-    noise = release.draw_noise(len(groups) * draws, source)
+    noise = release.draw_noise(len(groups) * draws, source, read)
+    seen = {at: np.asarray(noisy.measures[at])[groups].astype(np.float64) for at in noise}
     return {at: seen[at][:, None] - drawn.astype(np.float64).reshape(len(groups), draws) for at, drawn in noise.items()}
 
 

@@ -8,7 +8,7 @@ turns private numbers into public ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 from fractions import Fraction
 from functools import cached_property
@@ -137,12 +137,16 @@ class Release:
         """The measures that are public: their one group has the declared value."""
         return {position: np.array([value], dtype=object) for position, value in self.bounded.public.items()}
 
-    def draw_noise(self, count: int, source: EntropySource) -> dict[int, Integers]:
-        """Fresh noise of the measures, in their units, as it is drawn for them together."""
-        used = sorted({place for recovery in self.recoveries.values() for place, _ in recovery.terms})
+    def draw_noise(
+        self, count: int, source: EntropySource, wanted: Collection[int] | None = None
+    ) -> dict[int, Integers]:
+        """Fresh noise of the measures, or of those wanted, in their units, as it is drawn for them together."""
+        recoveries = {at: each for at, each in self.recoveries.items() if wanted is None or at in wanted}
+        used = sorted({place for recovery in recoveries.values() for place, _ in recovery.terms})
         zeros = np.zeros(count, dtype=np.int64)
         noises = {place: self.noises[self.parts[place].noise] for place in used}
-        drawn = self.recover({p: np.asarray(noise.release(zeros, source=source)) for p, noise in noises.items()})
+        parts = {place: np.asarray(noise.release(zeros, source=source)) for place, noise in noises.items()}
+        drawn = {at: _sum_terms(recovery.terms, parts) for at, recovery in recoveries.items() if recovery.terms}
         return drawn | dict.fromkeys(self.public, zeros)
 
     def bound(self, factors: Mapping[int, Fraction], beta: Fraction | None = None) -> Fraction:

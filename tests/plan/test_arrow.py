@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.plan.arrow import load_arrow_types, make_arrow_array
+from discreet.plan.arrow import load_arrow_types, make_arrow_array, number_texts
 from discreet.plan.types import Type
 
 VALUES: dict[Type, st.SearchStrategy[Any]] = {
@@ -52,3 +52,16 @@ def test_pandas_is_not_imported() -> None:
     words = "import sys; from discreet.plan.arrow import *; make_arrow_array(['a', None], Type.TEXT)"
     command = [sys.executable, "-c", f"{words}; sys.exit('pandas' in sys.modules)"]
     assert subprocess.run(command, check=False).returncode == 0  # noqa: S603  # our own words
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()], ids=str)
+def test_numbered_texts_are_the_same_texts(kind: Any) -> None:
+    """Columns that are named are numbered, chunk by chunk; others, and those of other types, stay as they are."""
+    texts = pa.chunked_array([["a", None, "a"], [], ["b", "", "b"]], kind)
+    table = pa.table({"Ward": texts, "city": texts, "age": range(6), "seen": texts.cast(pa.string_view())})
+    numbered = number_texts(table, {"ward", "age", "seen"})
+    assert numbered.to_pydict() == table.to_pydict()
+    assert numbered.schema.field("Ward").type == pa.dictionary(pa.int32(), kind)
+    assert [len(part.dictionary) for part in numbered.column("Ward").chunks] == [1, 0, 2]
+    assert numbered.drop_columns("Ward").schema == table.drop_columns("Ward").schema
+    assert number_texts(table.slice(0, 0), {"ward"}).num_rows == 0

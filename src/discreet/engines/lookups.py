@@ -21,13 +21,18 @@ def make_lookups(bounded: BoundedPlan) -> dict[str, Any]:
     """The tables of a question by name: ``domain``, ``weights``, and ``listed0`` … for steps that are positions."""
     found: dict[str, Any] = {}
     if bounded.keys and bounded.domain is not None:
-        found["domain"] = make_groups_table(bounded, tuple(dict.fromkeys(bounded.domain)), coded=True)
+        found["domain"] = make_groups_table(bounded, list_public(bounded), coded=True)
     for number, steps in enumerate(collect_steps(bounded)):
         if steps.values is not None:
             found[f"listed{number}"] = _make_listed_table(steps.values, steps.argument.type)
     if bounded.unit is not None and any(m.counts is Counts.WEIGHT for m in bounded.measures):
         found["weights"] = _make_weights_table(bounded)
     return found
+
+
+def list_public(bounded: BoundedPlan) -> tuple[tuple[Value, ...], ...]:
+    """The public groups, each once, in the order of their numbers."""
+    return tuple(dict.fromkeys(bounded.domain or ()))
 
 
 def make_groups_table(bounded: BoundedPlan, keys: Sequence[tuple[Value, ...]], *, coded: bool = False) -> Any:

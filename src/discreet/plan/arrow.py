@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -103,6 +103,22 @@ def is_text(kind: Any) -> bool:
 
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+
+
+def number_texts(table: Any, names: Collection[str]) -> Any:
+    """An Arrow table with the same values, where each text of some columns is stored once and the rows have its number.
+
+    ``names`` are in small letters. What an engine asks of a text, it then asks once and not for each row. Every chunk
+    numbers its own texts, so that they are never more than its rows.
+    """
+    import pyarrow as pa
+
+    for place, field in enumerate(table.schema):
+        plain = pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
+        if plain and field.name.lower() in names:
+            parts = [part.dictionary_encode() for part in table.column(place).chunks]
+            table = table.set_column(place, field.name, pa.chunked_array(parts, pa.dictionary(pa.int32(), field.type)))
+    return table
 
 
 def decode_texts(values: Any) -> Any:

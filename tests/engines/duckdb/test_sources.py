@@ -7,7 +7,8 @@ import datetime as dt
 import os
 import random
 import stat
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ import pytest
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.codebook.codebook import TableSource
 from discreet.engines.duckdb.engine import DuckDBEngine
+from discreet.engines.duckdb.sources import Frame
 from discreet.engines.memory.engine import MemoryEngine
 from discreet.errors import EngineFailure, UsageError
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
@@ -35,7 +37,7 @@ from discreet.plan.types import LARGEST_REAL, Type
 from discreet.privacy import Neighbours, Unit
 from tests.engines.answers import as_dict
 from tests.engines.conformance.engines import DUCKDB
-from tests.engines.worlds import SALT
+from tests.engines.worlds import SALT, UNIT, a_world, catalog, frame
 from tests.plan.test_csv_form import pack
 
 KINDS = {"who": Type.INTEGER, "ward": Type.TEXT, "cost": Type.REAL, "day": Type.DATE, "ok": Type.BOOLEAN}
@@ -141,6 +143,45 @@ def test_every_source_gives_the_same_answer(kind: str, tmp_path: Path) -> None:
     engine.prepare("visits")
     assert as_dict(engine.run(by_unit, salt=SALT)) == first
     engine.close()
+
+
+@pytest.mark.parametrize("unit", [None, UNIT], ids=["rows", "units"])
+def test_texts_that_the_codebook_lists_are_the_same(unit: Column | None) -> None:
+    """A frame holds texts with declared keys as numbers: no integer of an answer differs, whatever is asked of them."""
+    known = catalog(unit)
+    facts = {name: (kind, ColumnFacts(keys=("A", "none"))) for name, (kind, _) in known.tables["t"].columns.items()}
+    listed = replace(known, tables={"t": replace(known.tables["t"], columns=facts)})
+    numbered = set()
+    for seed in range(40):
+        world = a_world(seed, unit=unit)
+        rows = frame(world.rows)
+        cut = pa.concat_tables([rows.slice(0, 7), rows.slice(7)])
+        with closing(DuckDBEngine({"t": rows}, known)) as plain, closing(DuckDBEngine({"t": cut}, listed)) as coded:
+            assert coded.run(world.bounded, salt=SALT) == plain.run(world.bounded, salt=SALT), seed
+            source = coded._find_source("t")  # how the texts are held
+            assert isinstance(source, Frame)
+            numbered |= {field.name for field in source.table.schema if pa.types.is_dictionary(field.type)}
+    assert numbered == {"name", "Ward"}
+
+
+SHORT = (("ok",), ("fine",), ("none",))
+
+
+@pytest.mark.parametrize("domain", [SHORT, (*SHORT, ("too long",)), (*SHORT, (None,)), None], ids=str)
+def test_texts_that_are_too_long_are_null(domain: tuple[tuple[str | None, ...], ...] | None) -> None:
+    """Also where keys are compared with public groups as they are stored: the integers are the oracle's."""
+    texts = ["ok", "too long", None, "ok", "fine", "ok", "too long", "fine"]
+    rows = [{"who": who, "ward": text} for who, text in zip((1, 1, 2, 3, 3, 4, 4, 4), texts, strict=True)]
+    known = catalog_of({"who": Type.INTEGER, "ward": Type.TEXT}, unit="who").tables["visits"]
+    known = replace(known, columns={**known.columns, "ward": (Type.TEXT, ColumnFacts(max_length=5))})
+    declared = Catalog(tables={"visits": known}, neighbours=Neighbours.ADD_REMOVE)
+    measures = (Measure(counts=Counts.ROWS), Measure(counts=Counts.UNITS))
+    limits = {"unit": COLUMNS["who"], "max_groups": 3, "max_rows_per_group": 2, "weight_bits": 3}
+    bounded = replace(question(domain=domain, **limits), measures=measures)
+    with closing(DuckDBEngine({"visits": pa.Table.from_pylist(rows)}, declared)) as engine:
+        found = as_dict(engine.run(bounded, salt=SALT))
+    assert found == as_dict(MemoryEngine({"visits": rows}, declared).run(bounded, salt=SALT))
+    assert ("too long",) not in found and ((None,) in found) is (domain is None or (None,) in domain)
 
 
 def test_csv_is_text_until_declared(tmp_path: Path) -> None:

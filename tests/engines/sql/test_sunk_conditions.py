@@ -9,10 +9,11 @@ from itertools import product
 import duckdb
 import pytest
 
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.engines.duckdb.dialect import DIALECT, pick_parameters
 from discreet.engines.duckdb.scanning import StoredColumn, find_stored_value, write_stored_column
 from discreet.engines.sql.layers import Layers
-from discreet.engines.sql.sunk_conditions import StoredValue, sink_conditions, write_stored
+from discreet.engines.sql.sunk_conditions import StoredValue, find_bare_keys, sink_conditions, write_stored
 from discreet.plan.expressions import Call, Column, Expression, Literal
 from discreet.plan.relations import Capped, Join, JoinKind, Scan, Where
 from discreet.plan.types import Type, Value
@@ -119,3 +120,36 @@ def test_conditions_sink_to_the_scan_they_are_about() -> None:
     below = replace(looked_up, right=Where(right, two))
     assert sink_conditions(looked_up, (two,), lambda join: join is looked_up) == (below, ())
     assert sink_conditions(Capped(left, (ours,), 1), (one,))[1] == (one,)
+
+
+WHO, WARD, DAY = Column("t", "who", Type.INTEGER), Column("t", "ward", Type.TEXT), Column("t", "day", Type.DATE)
+GUARDED = {WHO: StoredValue("who"), WARD: StoredValue("ward", "short", LONGEST), DAY: StoredValue("day", "known")}
+BY_WARD = BoundedPlan(
+    source=Scan("t"),
+    keys=(WARD,),
+    domain=(("abcd",), ("",)),
+    unit=WHO,
+    measures=(Measure(counts=Counts.ROWS),),
+    max_rows=3,
+)
+
+
+def test_public_keys_need_no_guard_where_nothing_else_reads_them() -> None:
+    """Texts that are short enough, and times; not where a value that does not pass the guard could be seen."""
+    assert find_bare_keys(BY_WARD, GUARDED, ()) == {WARD: "ward"}
+    by_day = replace(BY_WARD, keys=(WARD, DAY, WHO), domain=(("ab", dt.date(2024, 5, 1), 1),), unit=WHO)
+    assert find_bare_keys(by_day, GUARDED, ()) == {WARD: "ward", DAY: "day"}
+    lower = Call("lower", (WARD,), Type.TEXT)
+    condition = make_condition("equal", WARD, Literal("ab", Type.TEXT))
+    for guarded in (
+        replace(BY_WARD, domain=None),
+        replace(BY_WARD, domain=(("abcd",), ("abcde",))),
+        replace(BY_WARD, domain=(("abcd",), (None,))),
+        replace(BY_WARD, unit=None, max_rows=None),
+        replace(BY_WARD, unit=WARD),
+        replace(BY_WARD, source=Where(Scan("t"), condition)),
+        replace(BY_WARD, keys=(WARD, lower), domain=(("abcd", "abcd"),)),
+        replace(BY_WARD, measures=(Measure(counts=Counts.VALUES, argument=lower),)),
+    ):
+        assert find_bare_keys(guarded, GUARDED, ()) == {}, guarded
+    assert find_bare_keys(replace(BY_WARD, source=Where(Scan("t"), condition)), GUARDED, {condition}) == {WARD: "ward"}

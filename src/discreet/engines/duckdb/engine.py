@@ -31,7 +31,7 @@ from discreet.engines.duckdb.scanning import (
 )
 from discreet.engines.duckdb.session import Session, Settings
 from discreet.engines.duckdb.session_pool import SessionPool
-from discreet.engines.duckdb.sources import Csv, Database, Frame, Parquet, Source, open_source
+from discreet.engines.duckdb.sources import Csv, Database, Frame, Parquet, Source, open_sources
 from discreet.engines.duckdb.stored_texts import has_plain_numbers
 from discreet.engines.duckdb.table_copies import TableCopies
 from discreet.engines.duckdb.unit_ranges import run_by_ranges
@@ -45,14 +45,14 @@ from discreet.engines.sql.clauses import Clauses
 from discreet.engines.sql.coded_rows import mark_empty, tabulate_rows
 from discreet.engines.sql.dialect import quote_name
 from discreet.engines.sql.distinct_values import add_distinct_values
-from discreet.engines.sql.group_rows import make_groups, sort_groups
+from discreet.engines.sql.group_rows import make_groups, name_groups, sort_groups
 from discreet.engines.sql.layers import Layers
 from discreet.engines.sql.relations import StoredTable, Writer, name_of_values, rows_of, to_values_table
 from discreet.engines.sql.repeated_keys import Repeats
 from discreet.engines.sql.spreads import add_spreads
 from discreet.engines.sql.statement import BoundedStatement, RowSource
-from discreet.engines.sql.sunk_conditions import StoredValue, write_stored
-from discreet.engines.sql.unit_sums import write_by_units
+from discreet.engines.sql.sunk_conditions import StoredValue, find_bare_keys, write_stored
+from discreet.engines.sql.unit_sums import has_few_groups, write_by_units
 from discreet.engines.tabulation import Tabulation
 from discreet.errors import InternalError, UsageError
 from discreet.exact import Integers
@@ -113,7 +113,7 @@ class DuckDBEngine:
             threads=threads or os.cpu_count() or 1, memory_limit=memory_limit, temp_directory=self._folder / "spill"
         )
         self._catalog = catalog
-        self._sources = {name: open_source(value, table=name) for name, value in sources.items()}
+        self._sources = open_sources(sources, catalog)
         self._stored: dict[str, tuple[str, StoredColumns]] = {}
         self._prepared: dict[str, PreparedTable] = {}
         self._copies = TableCopies(self._folder)
@@ -254,10 +254,8 @@ class DuckDBEngine:
         self, tabulation: Tabulation, salt: bytes, watch: ProgressCallback | None, settings: Settings
     ) -> tuple[Integers, ...]:
         bounded = mark_empty(tabulation.bounded)
-        sources = {
-            table: self._find_prepared(table) or self._find_rows(table)
-            for table in find_tables(split(bounded.source)[0])
-        }
+        base, _ = split(bounded.source)
+        sources = {table: self._find_prepared(table) or self._find_rows(table) for table in find_tables(base)}
         ready = self._find_ready(bounded, sources)
         relation, values, read = self._choose_rows(bounded, sources, salt, ready)
         statement = BoundedStatement(bounded, relation, DIALECT, self._order, salt)
@@ -301,6 +299,9 @@ class DuckDBEngine:
             if tallied is not None:
                 return iter(sorted(tallied, key=lambda row: key_order(row[: len(statement.keys)])))
         ranged = None if ready is None else run_by_ranges(session, statement, ready, watch)
+        if ranged is None and has_few_groups(statement):
+            numbered = write_by_units(statement, numbered=True)
+            return iter(name_groups(session.read(numbered, statement.parameters, watch), statement.bounded))
         whole = statement.write_by_rows() if statement.bounded.unit is None else write_by_units(statement)
         query = sort_groups(ranged or whole, statement.keys)
         return session.read(query, statement.parameters, None if ranged else watch)
@@ -411,16 +412,15 @@ class DuckDBEngine:
             Column(scan.name, name, kind): write_stored_column(stored[name.lower()], kind, known.max_length)
             for name, (kind, known) in facts.columns.items()
         }
-        ordinal = None
-        if isinstance(bounded.unit, Column):
-            ordinal = DIALECT.code(f"({columns[bounded.unit]})", bounded.unit.type)
+        unit = bounded.unit
+        ordinal = DIALECT.code(f"({columns[unit]})", unit.type) if isinstance(unit, Column) else None
         raw = {c: sql for c in columns if (sql := write_unguarded_real(stored[c.name.lower()], c.type)) is not None}
         values, layers = self._find_values(scan.table), Layers({}, DIALECT, texts := dict[str, str]())
         compared = {column: values[column.name] for column in columns if column.name in values}
         forms = {c: form for c in split(bounded.source)[1] if (form := write_stored(c, compared, layers)) is not None}
         return RowSource(
             source.write_from(),
-            columns,
+            columns | find_bare_keys(bounded, compared, forms),
             raw,
             ordinal=ordinal or "",
             texts=texts,

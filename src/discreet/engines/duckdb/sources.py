@@ -11,7 +11,7 @@ import glob
 import hashlib
 import itertools
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, assert_never
@@ -21,7 +21,8 @@ from discreet.engines.duckdb.dialect import quote_text
 from discreet.engines.sql.dialect import quote_name
 from discreet.errors import InternalError, UsageError
 from discreet.late_dataclass import dataclass
-from discreet.plan.arrow import to_arrow_table
+from discreet.plan.arrow import number_texts, to_arrow_table
+from discreet.plan.catalog import Catalog
 from discreet.plan.csv_form import PLAIN_FORM, CsvForm, delimiter_of_path
 from discreet.plan.source_kinds import SourceKind, kind_of_source
 
@@ -129,11 +130,25 @@ class Frame:
         return quote_name(self.version())
 
 
-def open_source(value: Any, *, table: str) -> Source | Csv:
-    """A source from what a person gives: a path or pattern, a codebook's source, or a frame."""
+def open_sources(sources: Mapping[str, Any], catalog: Catalog) -> dict[str, Source | Csv]:
+    """The sources of declared tables, by their names."""
+    return {name: open_source(value, table=name, listed=_find_listed(name, catalog)) for name, value in sources.items()}
+
+
+def _find_listed(table: str, catalog: Catalog) -> set[str]:
+    """The columns of a table whose values the codebook lists, in small letters."""
+    columns = catalog.tables[table].columns if table in catalog.tables else {}
+    return {name.lower() for name, (_, known) in columns.items() if known.keys is not None}
+
+
+def open_source(value: Any, *, table: str, listed: Collection[str] = ()) -> Source | Csv:
+    """A source from what a person gives: a path or pattern, a codebook's source, or a frame.
+
+    ``listed`` are the columns whose values the codebook lists, in small letters: a frame holds their texts once each.
+    """
     kind = kind_of_source(value, table)
     if kind is SourceKind.FRAME:
-        return Frame(to_arrow_table(value))
+        return Frame(number_texts(to_arrow_table(value), listed))
     if isinstance(value, str | Path):
         return _open_files(kind, str(value), table, None)
     return _open_files(kind, value.path, getattr(value, "table", None) or table, getattr(value, "form", None))

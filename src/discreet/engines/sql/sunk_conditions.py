@@ -14,14 +14,16 @@ values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 
+from discreet.bounding.contributions import BoundedPlan
 from discreet.engines.sql.functions import write_call
 from discreet.engines.sql.layers import Layers
 from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Call, Column, Expression, Literal, find_columns
-from discreet.plan.relations import Join, JoinKind, Relation, Scan, Where
+from discreet.plan.relations import Join, JoinKind, Relation, Scan, Where, split
+from discreet.plan.types import Value
 
 # Calls that are NULL or false where an argument is NULL.
 _COMPARISONS = frozenset({"equal", "unequal", "less", "at_most", "greater", "at_least", "in", "like"})
@@ -114,6 +116,35 @@ def _write_comparison(
             return None
     compared = write_call(layers.dialect, condition, atoms)
     return " AND ".join([*(f"({guard})" for guard in guards), f"(NOT {compared})" if denied else f"({compared})"])
+
+
+def find_bare_keys(
+    bounded: BoundedPlan, stored: Mapping[Column, StoredValue], tested: Container[Expression]
+) -> dict[Column, str]:
+    """Columns that need no guard, because they are compared with public keys and read for no more.
+
+    Of units, rows that are in no public group are left out before anything else is done with them (``unit_sums``). If
+    every public key passes the guard, and none is NULL, then what does not pass it is equal to none of them, as NULL
+    is. ``tested`` are conditions that need no column any more.
+    """
+    if bounded.unit is None or bounded.domain is None:
+        return {}
+    arguments = [measure.argument for measure in bounded.measures if measure.argument is not None]
+    arguments += [spread.argument for spread in bounded.spreads]
+    conditions = [condition for condition in split(bounded.source)[1] if condition not in tested]
+    computed = [key for key in bounded.keys if not isinstance(key, Column)]
+    others = {c for each in (*arguments, *conditions, *computed, bounded.unit) for c in find_columns(each)}
+    return {
+        key: stored[key].sql
+        for place, key in enumerate(bounded.keys)
+        if isinstance(key, Column) and key in stored and stored[key].guard and key not in others
+        if all(_passes(group[place], stored[key]) for group in bounded.domain)
+    }
+
+
+def _passes(key: Value, value: StoredValue) -> bool:
+    """Whether a key passes the guard: every time that a plan knows does, and a text that is short enough."""
+    return key is not None and (not isinstance(key, str) or value.max_length is None or len(key) <= value.max_length)
 
 
 def _is_short(condition: Call, value: StoredValue) -> bool:

@@ -32,16 +32,22 @@ from discreet.errors import InternalError
 from discreet.plan.relations import Scan, split
 from discreet.plan.types import Type
 
+# Public groups that are named in less time outside of an engine than it takes to plan a join for it.
+MOST_NAMED = 1024
 # Measures for which values are counted in each pair.
 _COUNTING = (Counts.VALUES, Counts.UNITS)
 
 
-def write_by_units(statement: BoundedStatement, span: str = "") -> str:
-    """The answer with a unit's contribution bounded. ``span`` restricts the scanned rows to those of some units."""
+def write_by_units(statement: BoundedStatement, span: str = "", *, numbered: bool = False) -> str:
+    """The answer with a unit's contribution bounded. ``span`` restricts the scanned rows to those of some units.
+
+    ``numbered``: public groups (``is_coded``) have their number in place of their keys.
+    """
     lots, joins, found = join_lots(statement)
-    coded = _names_groups(statement) != statement.keys
-    items = [f"{'domain' if coded else 'totals'}.{key}" for key in statement.keys]
-    joins += " JOIN domain USING (code)" if coded else ""
+    items = [f"totals.{key}" for key in statement.keys]
+    if is_coded(statement):
+        items = ["totals.code"] if numbered else [f"domain.{key}" for key in statement.keys]
+        joins += "" if numbered else " JOIN domain USING (code)"
     # Distinct values are counted elsewhere (``distinct_values``).
     found |= {i: "0" for i, measure in enumerate(statement.bounded.measures) if measure.matched}
     items += [found.get(i, f"m{i}") for i in range(len(statement.bounded.measures))]
@@ -55,7 +61,7 @@ def write_by_units(statement: BoundedStatement, span: str = "") -> str:
 def write_public_rows(statement: BoundedStatement, *, once: bool) -> str:
     """The rows in public groups. Those of a stored table are cheap to read twice; others are kept, if they are."""
     query = f"SELECT * FROM {statement.write_public('rows')}"
-    if _names_groups(statement) != statement.keys:
+    if is_coded(statement):
         query = f"SELECT rows.*, domain.code FROM rows JOIN domain ON {statement.write_same_group('rows', 'domain')}"
     cheap = _is_scan(statement) and not statement.relation.in_memory
     return statement.define("public", query, keep=not (once or cheap))
@@ -67,16 +73,26 @@ def _counts_in_memory(statement: BoundedStatement) -> bool:
     return statement.relation.in_memory and twice
 
 
+def is_coded(statement: BoundedStatement) -> bool:
+    """Whether groups are told apart by a number: where they are public and nothing is chosen by their values."""
+    return bool(statement.keys) and statement.bounded.domain is not None and not statement.has_lots
+
+
+def has_few_groups(statement: BoundedStatement) -> bool:
+    """Whether units are asked about so few public groups that these are named and sorted outside of the engine."""
+    bounded = statement.bounded
+    return bounded.unit is not None and is_coded(statement) and len(bounded.domain or ()) <= MOST_NAMED
+
+
 def _names_groups(statement: BoundedStatement) -> list[str]:
-    """The columns that tell groups apart: a number, where groups are public and nothing is chosen by their values."""
-    coded = statement.keys and statement.bounded.domain is not None and not statement.has_lots
-    return ["code"] if coded else statement.keys
+    """The columns that tell groups apart."""
+    return ["code"] if is_coded(statement) else statement.keys
 
 
 def write_same_pair(statement: BoundedStatement, left: str, right: str) -> str:
     """Whether two rows are of the same unit and group."""
     same = f"{left}.{statement.owner} = {right}.{statement.owner}"
-    if _names_groups(statement) != statement.keys:
+    if is_coded(statement):
         return f"{same} AND {left}.code = {right}.code"
     return f"{same} AND {statement.write_same_group(left, right)}"
 
