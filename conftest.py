@@ -35,12 +35,21 @@ class KnownKeys(entropy._AesFill):
 @pytest.fixture(autouse=True)
 def repeatable_noise(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Draws of ``entropy.SYSTEM`` that are the same in each run; each thread has its own, in the order of the first."""
-    process, threads, real = os.getpid(), itertools.count(), entropy._make_fill
+    process, threads, make, find = os.getpid(), itertools.count(), entropy._make_fill, entropy.SystemSource._find_state
+    mark = object()
 
     def make_fill() -> entropy.Fill:
-        return KnownKeys(f"{SEED} {request.node.nodeid} {next(threads)}") if os.getpid() == process else real()
+        return KnownKeys(f"{SEED} {request.node.nodeid} {next(threads)}") if os.getpid() == process else make()
+
+    def find_state(source: entropy.SystemSource) -> entropy._ThreadState:
+        """What a thread that outlives a test has left of it is not used in the next one."""
+        state = find(source)
+        if vars(state).get("mark") is not mark:
+            state.renew()
+            vars(state)["mark"] = mark
+        return state
 
     monkeypatch.setattr(entropy, "_make_fill", make_fill)
-    entropy.SYSTEM._state.renew()
+    monkeypatch.setattr(entropy.SystemSource, "_find_state", find_state)
     yield
     entropy.SYSTEM._state.renew()
