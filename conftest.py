@@ -33,7 +33,7 @@ class KnownKeys(entropy._AesFill):
 
 
 @pytest.fixture(autouse=True)
-def repeatable_noise(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def repeatable_noise(request: pytest.FixtureRequest) -> Iterator[None]:
     """Draws of ``entropy.SYSTEM`` that are the same in each run; each thread has its own, in the order of the first."""
     process, threads, make, find = os.getpid(), itertools.count(), entropy._make_fill, entropy.SystemSource._find_state
     mark = object()
@@ -49,7 +49,9 @@ def repeatable_noise(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
             vars(state)["mark"] = mark
         return state
 
-    monkeypatch.setattr(entropy, "_make_fill", make_fill)
-    monkeypatch.setattr(entropy.SystemSource, "_find_state", find_state)
-    yield
+    # Patches of its own: the fixture ``monkeypatch`` would be made here, before all others, and taken back after them.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(entropy, "_make_fill", make_fill)
+        patch.setattr(entropy.SystemSource, "_find_state", find_state)
+        yield
     entropy.SYSTEM._state.renew()
