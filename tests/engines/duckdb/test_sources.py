@@ -158,7 +158,7 @@ def test_texts_that_the_codebook_lists_are_the_same(unit: Column | None) -> None
         cut = pa.concat_tables([rows.slice(0, 7), rows.slice(7)])
         with closing(DuckDBEngine({"t": rows}, known)) as plain, closing(DuckDBEngine({"t": cut}, listed)) as coded:
             assert coded.run(world.bounded, salt=SALT) == plain.run(world.bounded, salt=SALT), seed
-            source = coded._find_source("t")  # how the texts are held
+            source = coded._tables.find_source("t")  # how the texts are held
             assert isinstance(source, Frame)
             numbered |= {field.name for field in source.table.schema if pa.types.is_dictionary(field.type)}
     assert numbered == {"name", "Ward"}

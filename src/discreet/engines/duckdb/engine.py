@@ -14,50 +14,38 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from discreet.bounding.contributions import BoundedPlan
 from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.duckdb.joined_tables import JoinedTables
 from discreet.engines.duckdb.prepared import CARRIED, CopyPlace, PreparedTable, prepare, write_selection
 from discreet.engines.duckdb.repeat_copies import RepeatCopies
-from discreet.engines.duckdb.scanning import (
-    StoredColumn,
-    find_stored_value,
-    fits,
-    plan_type,
-    write_stored_column,
-    write_unguarded_real,
-)
 from discreet.engines.duckdb.session import Session, Settings
 from discreet.engines.duckdb.session_pool import SessionPool
-from discreet.engines.duckdb.sources import Csv, Database, Frame, Parquet, Source, open_sources
-from discreet.engines.duckdb.stored_texts import has_plain_numbers
-from discreet.engines.duckdb.table_copies import TableCopies
+from discreet.engines.duckdb.sources import Source
+from discreet.engines.duckdb.stored_tables import StoredTables
 from discreet.engines.duckdb.unit_ranges import run_by_ranges
 from discreet.engines.duckdb.unit_tally import LEAST_ROWS, UnitTally, plan_tally
 from discreet.engines.engine import Capabilities, Groups, ProgressCallback, key_order
-from discreet.engines.failure import LOG, hide_error, tell_owner
+from discreet.engines.failure import LOG, hide_error
 from discreet.engines.lookups import make_lookups
 from discreet.engines.order import EngineHash
 from discreet.engines.private_folder import PrivateFolder
 from discreet.engines.sql.clauses import Clauses
 from discreet.engines.sql.coded_rows import mark_empty, tabulate_rows
-from discreet.engines.sql.dialect import quote_name
 from discreet.engines.sql.distinct_values import add_distinct_values
 from discreet.engines.sql.group_rows import make_groups, name_groups, sort_groups
-from discreet.engines.sql.layers import Layers
 from discreet.engines.sql.relations import StoredTable, Writer, name_of_values, rows_of, to_values_table
 from discreet.engines.sql.repeated_keys import Repeats
 from discreet.engines.sql.spreads import add_spreads
 from discreet.engines.sql.statement import BoundedStatement, RowSource
-from discreet.engines.sql.sunk_conditions import StoredValue, find_bare_keys, write_stored
 from discreet.engines.sql.unit_sums import has_few_groups, write_by_units
 from discreet.engines.tabulation import Tabulation
 from discreet.errors import InternalError, UsageError
 from discreet.exact import Integers
 from discreet.late_dataclass import dataclass
-from discreet.plan.catalog import Catalog, TableFacts, suggest_nearest
+from discreet.plan.catalog import Catalog, TableFacts
 from discreet.plan.evaluate import settle
 from discreet.plan.expressions import Column
 from discreet.plan.reach import reach
@@ -68,12 +56,6 @@ T = TypeVar("T")
 
 # DuckDB's words for a text in a Parquet file that is not UTF-8. Its kind of error has many other causes.
 _MISENCODED = "Invalid string encoding"
-
-# What numbers of CSV files are in a copy.
-_COPIED = {Type.INTEGER: "BIGINT", Type.REAL: "DOUBLE"}
-
-StoredColumns: TypeAlias = dict[str, StoredColumn]
-"""The columns of a source by their small names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,21 +95,19 @@ class DuckDBEngine:
             threads=threads or os.cpu_count() or 1, memory_limit=memory_limit, temp_directory=self._folder / "spill"
         )
         self._catalog = catalog
-        self._sources = open_sources(sources, catalog)
-        self._stored: dict[str, tuple[str, StoredColumns]] = {}
         self._prepared: dict[str, PreparedTable] = {}
-        self._copies = TableCopies(self._folder)
         self._sessions = SessionPool()
+        self._tables = StoredTables(
+            sources, catalog, folder=self._folder, settings=self._settings, sessions=self._sessions
+        )
         self._repeats = RepeatCopies(self._folder, self._settings)
         self._counted: dict[tuple[str, tuple[str, ...]], tuple[str, int]] = {}
 
     def schema(self, table: str) -> Mapping[str, Type | None]:
-        if isinstance(self._find_source(table), Csv):
-            return dict.fromkeys((column.name for column in self._read_columns(table).values()), Type.TEXT)
-        return {column.name: plan_type(column.type) for column in self._read_columns(table).values()}
+        return self._tables.list_types(table)
 
     def version(self, table: str) -> str:
-        return self._find_source(table).version()
+        return self._tables.find_source(table).version()
 
     def count_public(self, table: str, columns: tuple[str, ...]) -> int:
         facts = self._catalog.find_table(table)
@@ -144,8 +124,8 @@ class DuckDBEngine:
         return self._counted[table, columns][1]
 
     def _count_rows(self, table: str, columns: tuple[str, ...]) -> int:
-        source = self._find_rows(table)
-        stored = self._make_table(table, source)
+        source = self._tables.find_rows(table)
+        stored = self._tables.make_table(table, source)
         listed = ", ".join(f"{stored.columns[name]} AS c{i}" for i, name in enumerate(columns)) or "1 AS c0"
         names = [f"c{i}" for i in range(max(1, len(columns)))]
         known = " AND ".join(f"{name} IS NOT NULL" for name in names)
@@ -166,8 +146,8 @@ class DuckDBEngine:
         return Values(facts.name, tuple((name, kind) for name, (kind, _) in facts.columns.items()), rows)
 
     def _read_rows(self, facts: TableFacts) -> tuple[tuple[Value, ...], ...]:
-        source = self._find_rows(facts.name)
-        stored = self._make_table(facts.name, source)
+        source = self._tables.find_rows(facts.name)
+        stored = self._tables.make_table(facts.name, source)
         listed = ", ".join(f"{stored.columns[name]} AS c{i}" for i, name in enumerate(facts.columns))
         kinds = [kind for kind, _ in facts.columns.values()]
         with self._sessions.lease(self._settings, [source]) as session:
@@ -178,7 +158,7 @@ class DuckDBEngine:
     def close(self) -> None:
         self._sessions.close()
         self._prepared.clear()
-        self._copies.clear()
+        self._tables.clear()
         self._repeats.clear()
         self._private.close()
 
@@ -198,16 +178,18 @@ class DuckDBEngine:
     def _prepare(self, facts: TableFacts) -> PreparedTable:
         columns = [Column(facts.name, name, kind) for name, (kind, _) in facts.columns.items()]
         chain = self._follow_links(facts.name)
-        sources = {table: self._find_rows(table) for table in chain}
+        sources = {table: self._tables.find_rows(table) for table in chain}
         place = CopyPlace(self._folder, self._settings, self._find_version(facts.name))
         if facts.link is None:
-            stored = self._make_table(facts.name, sources[facts.name])
+            stored = self._tables.make_table(facts.name, sources[facts.name])
             selection = write_selection(columns, stored.columns, stored.source)
             return prepare(selection, columns, facts.unit_column, list(sources.values()), place)
         reached = reach(facts.name, self._catalog)
         if reached.unit is None:
             raise InternalError("A table reaches a unit that is none.")
-        writer = Writer(self._catalog, lambda table: self._make_table(table, sources[table]), b"", Clauses(DIALECT))
+        writer = Writer(
+            self._catalog, lambda table: self._tables.make_table(table, sources[table]), b"", Clauses(DIALECT)
+        )
         top = writer.write(reached.relation, {*columns, reached.unit})
         unit = Column(facts.name, CARRIED, reached.unit.type)
         values = {column.name: top.columns[column] for column in columns} | {CARRIED: top.columns[reached.unit]}
@@ -255,7 +237,7 @@ class DuckDBEngine:
     ) -> tuple[Integers, ...]:
         bounded = mark_empty(tabulation.bounded)
         base, _ = split(bounded.source)
-        sources = {table: self._find_prepared(table) or self._find_rows(table) for table in find_tables(base)}
+        sources = {table: self._find_prepared(table) or self._tables.find_rows(table) for table in find_tables(base)}
         ready = self._find_ready(bounded, sources)
         relation, values, read = self._choose_rows(bounded, sources, salt, ready)
         statement = BoundedStatement(bounded, relation, DIALECT, self._order, salt)
@@ -266,7 +248,7 @@ class DuckDBEngine:
 
     def _run(self, bounded: BoundedPlan, salt: bytes, watch: ProgressCallback | None, settings: Settings) -> Groups:
         base, _ = split(bounded.source)
-        sources = {table: self._find_prepared(table) or self._find_rows(table) for table in find_tables(base)}
+        sources = {table: self._find_prepared(table) or self._tables.find_rows(table) for table in find_tables(base)}
         ready = self._find_ready(bounded, sources)
         relation, values, read = self._choose_rows(bounded, sources, salt, ready)
         statement = BoundedStatement(bounded, relation, DIALECT, self._order, salt)
@@ -274,7 +256,7 @@ class DuckDBEngine:
             for name, table in (*values.items(), *make_lookups(bounded).items()):
                 session.keep(name, table)
             prepared = None if ready is None else ready.table
-            tally = plan_tally(statement, prepared, lambda name: self._make_table(name, sources[name]))
+            tally = plan_tally(statement, prepared, lambda name: self._tables.make_table(name, sources[name]))
             if tally is not None and tally.codes is not None:
                 coded, _, _ = self._choose_rows(bounded, sources, salt, None, tally.codes)
                 tally.read_codes(BoundedStatement(bounded, coded, DIALECT, self._order, salt))
@@ -313,12 +295,11 @@ class DuckDBEngine:
         try:
             return work()
         except duckdb.InvalidInputException as error:
-            files = [source for table in tables if isinstance(source := self._find_source(table), Parquet)]
-            unread = [source for source in files if self._copies.find(source) is None]
+            unread = self._tables.list_uncopied(tables)
             if not unread or _MISENCODED not in str(error):
                 raise
         for source in unread:
-            self._copies.copy_texts(source)
+            self._tables.copy_texts(source)
         return work()
 
     def _find_prepared(self, table: str) -> PreparedTable | None:
@@ -343,11 +324,11 @@ class DuckDBEngine:
         if ready is not None:
             return ready.table.to_row_source(ready.columns), {}, read
         if isinstance(base, Scan) and not isinstance(sources[base.table], PreparedTable):
-            return self._scan_table(bounded, base, sources[base.table]), {}, read
+            return self._tables.scan_table(bounded, base, sources[base.table]), {}, read
 
         @cache
         def make_table(table: str) -> StoredTable:
-            stored = self._make_table(table, sources[table])
+            stored = self._tables.make_table(table, sources[table])
             return stored if codes is None else codes.code_keys(table, stored)
 
         def find_repeats(table: str, columns: tuple[str, ...]) -> Repeats:
@@ -383,117 +364,3 @@ class DuckDBEngine:
             pairs = ((ours, theirs) for ours, theirs in base.on if isinstance(ours, Column))
             columns |= {theirs: columns[ours] for ours, theirs in pairs if isinstance(theirs, Column)}
         return ReadyRows(source, columns)
-
-    def _make_table(self, table: str, source: Source) -> StoredTable:
-        """A declared table as it is stored, for relations of several."""
-        if isinstance(source, PreparedTable):
-            columns = {column.name: quote_name(name) for column, name in source.names}
-            return StoredTable(source.write_from(), columns, unit=quote_name(CARRIED) if source.carries_unit() else "")
-        facts, stored = self._catalog.tables[table], self._read_columns(table)
-        columns = {
-            name: write_stored_column(stored[name.lower()], kind, known.max_length)
-            for name, (kind, known) in facts.columns.items()
-        }
-        return StoredTable(source.write_from(), columns, self._find_values(table))
-
-    def _find_values(self, table: str) -> dict[str, StoredValue]:
-        """The columns of a table that can be compared as they are stored."""
-        facts, stored = self._catalog.tables[table], self._read_columns(table)
-        found = {
-            name: find_stored_value(stored[name.lower()], kind, known.max_length)
-            for name, (kind, known) in facts.columns.items()
-        }
-        return {name: value for name, value in found.items() if value is not None}
-
-    def _scan_table(self, bounded: BoundedPlan, scan: Scan, source: Source) -> RowSource:
-        """A single table as it is stored."""
-        facts, stored = self._catalog.tables[scan.table], self._read_columns(scan.table)
-        columns = {
-            Column(scan.name, name, kind): write_stored_column(stored[name.lower()], kind, known.max_length)
-            for name, (kind, known) in facts.columns.items()
-        }
-        unit = bounded.unit
-        ordinal = DIALECT.code(f"({columns[unit]})", unit.type) if isinstance(unit, Column) else None
-        raw = {c: sql for c in columns if (sql := write_unguarded_real(stored[c.name.lower()], c.type)) is not None}
-        values, layers = self._find_values(scan.table), Layers({}, DIALECT, texts := dict[str, str]())
-        compared = {column: values[column.name] for column in columns if column.name in values}
-        forms = {c: form for c in split(bounded.source)[1] if (form := write_stored(c, compared, layers)) is not None}
-        return RowSource(
-            source.write_from(),
-            columns | find_bare_keys(bounded, compared, forms),
-            raw,
-            ordinal=ordinal or "",
-            texts=texts,
-            tested=frozenset(forms),
-            condition=" AND ".join(forms.values()),
-            in_memory=isinstance(source, Frame),
-        )
-
-    def _find_rows(self, table: str) -> Source:
-        """Where a question reads the rows of a table that is not prepared."""
-        source = self._find_source(table)
-        if isinstance(source, Csv):
-            return self._copies.copy_lines(source, self._find_numbers(table, source))
-        return (self._copies.find(source) if isinstance(source, Parquet) else None) or source
-
-    def _find_source(self, table: str) -> Source | Csv:
-        if table not in self._sources:
-            raise UsageError(
-                f"The table {table!r} has no source. {suggest_nearest(table, self._sources)} Nothing was charged."
-            )
-        return self._sources[table]
-
-    def _find_numbers(self, table: str, source: Csv) -> dict[str, Type]:
-        """The columns of a CSV table that its copy has as numbers."""
-        facts = self._catalog.tables.get(table)
-        if facts is None or not has_plain_numbers(source.form):
-            return {}
-        declared = {name.lower(): kind for name, (kind, _) in facts.columns.items()}
-        found = {name: declared.get(name.lower()) for name in source.names}
-        return {name: kind for name, kind in found.items() if kind in _COPIED}
-
-    def _read_columns(self, table: str) -> StoredColumns:
-        """Names and types in the source, read and checked once for each version. Values are not looked at."""
-        source = self._find_source(table)
-        if isinstance(source, Csv):
-            kinds = {name: _COPIED[kind] for name, kind in self._find_numbers(table, source).items()}
-            columns = (
-                StoredColumn(name, kinds.get(name, "VARCHAR"), source.form, collated=False) for name in source.names
-            )
-            stored = {column.name.lower(): column for column in columns}
-            self._check(table, stored)
-            return stored
-        import duckdb
-
-        source = self._find_rows(table)
-        version = f"{source.version()} {source.write_from()}"  # a copy may have other types of the same meaning
-        if self._stored.get(table, ("",))[0] != version:
-            try:
-                with self._sessions.lease(self._settings, [source]) as session:
-                    described = session.run(f"DESCRIBE SELECT * FROM {source.write_from()}")
-            except duckdb.Error as error:
-                LOG.error("The source of %r cannot be read.", table, exc_info=error)
-                message = f"The source of the table {table!r} cannot be read. Check the file and its kind."
-                refused = UsageError(f"{message} Nothing was charged.")
-                tell_owner(refused, error)
-                raise refused from None
-            collated = isinstance(source, Database)
-            stored = {row[0].lower(): StoredColumn(row[0], row[1], collated=collated) for row in described}
-            self._check(table, stored)
-            self._stored[table] = (version, stored)
-        return self._stored[table][1]
-
-    def _check(self, table: str, stored: StoredColumns) -> None:
-        """Every declared column is there, in a type that can be read as declared; else refused before it is read."""
-        declared_columns = self._catalog.tables[table].columns if table in self._catalog.tables else {}
-        for name, (declared, _) in declared_columns.items():
-            if name.lower() not in stored:
-                hint = suggest_nearest(name, [column.name for column in stored.values()])
-                raise UsageError(f"The data of {table!r} has no column {name!r}. {hint} Nothing was charged.")
-            kind = plan_type(stored[name.lower()].type)
-            if not fits(kind, declared):
-                there = f"is {kind}" if kind else "has a type that questions cannot use"
-                raise UsageError(
-                    f"The column {name!r} of {table!r} is declared {declared}, but {there} in the data. "
-                    "Nothing was charged."
-                )

@@ -31,7 +31,7 @@ def read_draws(folder: Path, *words: str) -> list[str]:
 
 def test_noise_follows_from_the_name_of_a_test(tmp_path: Path) -> None:
     """Also in a thread that is kept for the next test, and whichever test comes first."""
-    (tmp_path / "conftest.py").write_text((Path(__file__).parents[1] / "conftest.py").read_text())
+    (tmp_path / "conftest.py").write_text((Path(__file__).parents[2] / "conftest.py").read_text())
     (tmp_path / "test_draws.py").write_text(PROGRAM)
     first, second = read_draws(tmp_path)
     assert read_draws(tmp_path) == [first, second] and first != second
