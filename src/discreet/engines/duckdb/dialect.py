@@ -112,6 +112,9 @@ class DuckDBDialect:
     def bounded_sum(self, value: str, most: int) -> str:  # noqa: ARG002  # all sums are wide
         return self.wide_sum(value)
 
+    def real_sum(self, value: str) -> str:
+        return f"sum({value})"
+
     def low_sum(self, value: str) -> str:
         return self.wide_sum(value)
 
@@ -256,6 +259,10 @@ class DuckDBDialect:
 
     @property
     def leaves_guards_out(self) -> bool:
+        return True
+
+    @property
+    def sums_reals(self) -> bool:
         return True
 
     @property

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -251,10 +252,12 @@ class DuckDBEngine:
         sources = {table: self._find_prepared(table) or self._tables.find_rows(table) for table in find_tables(base)}
         ready = self._find_ready(bounded, sources)
         relation, values, read = self._choose_rows(bounded, sources, salt, ready)
-        statement = BoundedStatement(bounded, relation, DIALECT, self._order, salt)
         with self._sessions.lease(settings, read) as session:
             for name, table in (*values.items(), *make_lookups(bounded).items()):
                 session.keep(name, table)
+            if bounded.unit is None and isinstance(base, Scan):
+                relation = replace(relation, most_rows=session.count_rows(sources[base.table].write_from()))
+            statement = BoundedStatement(bounded, relation, DIALECT, self._order, salt)
             prepared = None if ready is None else ready.table
             tally = plan_tally(statement, prepared, lambda name: self._tables.make_table(name, sources[name]))
             if tally is not None and tally.codes is not None:

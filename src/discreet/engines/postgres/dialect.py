@@ -144,6 +144,9 @@ class PostgresDialect:
     def bounded_sum(self, value: str, most: int) -> str:  # noqa: ARG002  # all sums are wide
         return self.wide_sum(value)
 
+    def real_sum(self, value: str) -> str:
+        return f"sum({value})"
+
     def low_sum(self, value: str) -> str:
         return self.wide_sum(value)
 
@@ -316,6 +319,10 @@ class PostgresDialect:
 
     @property
     def leaves_guards_out(self) -> bool:
+        return False
+
+    @property
+    def sums_reals(self) -> bool:
         return False
 
     @property

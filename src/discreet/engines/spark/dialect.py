@@ -136,6 +136,9 @@ class SparkDialect:
         scaled = [f"{each} * {self.wide_literal(2 ** (_PART_BITS * i))}" if i else each for i, each in enumerate(sums)]
         return self.to_wide(" + ".join(scaled))
 
+    def real_sum(self, value: str) -> str:
+        return f"sum({value})"
+
     def low_sum(self, value: str) -> str:
         return f"sum({value})"  # it wraps: sessions have no ANSI mode
 
@@ -298,6 +301,10 @@ class SparkDialect:
 
     @property
     def leaves_guards_out(self) -> bool:
+        return False
+
+    @property
+    def sums_reals(self) -> bool:
         return False
 
     @property

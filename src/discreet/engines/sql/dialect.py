@@ -124,6 +124,12 @@ class Dialect(Protocol):
         """
         ...
 
+    def real_sum(self, value: str) -> str:
+        """Aggregate: the sum of doubles, NULL without values; exact where they are whole and the sum of all their sizes
+        is less than 2^53.
+        """
+        ...
+
     def low_sum(self, value: str) -> str:
         """Aggregate: a sum of 64-bit integers of which the lowest 64 bits are right, if not all; NULL without values.
 
@@ -342,6 +348,11 @@ class Dialect(Protocol):
 
         Then every comparison must have NaN above all numbers, and infinities in their places.
         """
+        ...
+
+    @property
+    def sums_reals(self) -> bool:
+        """Whether doubles are added up in less time than 64-bit integers are, which is done where it is exact."""
         ...
 
     @property

@@ -56,6 +56,7 @@ class Layers:
         self._numbers = numbers or count(1)
         self._known: dict[Expression, tuple[str, int]] = {c: (dialect.quote_name(n), 0) for c, n in columns.items()}
         self._computed: dict[Expression, str] = {}
+        self._defined: dict[tuple[str, int], str] = {}
         self._layers: list[list[tuple[str, str]]] = []
         self._texts = {} if texts is None else texts
         self._count = 0
@@ -76,7 +77,9 @@ class Layers:
     def define(self, sql: str, *reads: Expression) -> str:
         """Name a piece of SQL over expressions that were asked for with ``write_value``."""
         level = max((self._write_atom(expression)[1] for expression in reads), default=0)
-        return self._add_column(sql, level)[0]
+        if (sql, level) not in self._defined:
+            self._defined[sql, level] = self._add_column(sql, level)[0]
+        return self._defined[sql, level]
 
     def write_ctes(self, base: str, prefix: str) -> tuple[list[str], str]:
         """The layers as common table expressions over the table ``base``, and the name of the topmost."""

@@ -2,7 +2,8 @@
 
     scan      the declared columns that the question reads, as plan types
     e0, e1 …  expressions, each over the layers below it
-    rows      unit u, keys k0 …, integers v0 …, values x0 … to tell apart; conditions hold, the unit is not NULL
+    rows      unit u, keys k0 …, integers v0 …, some of them as doubles d0 …, values x0 … to tell apart; conditions
+              hold, the unit is not NULL
     totals    sums by group: here where each row is its own unit, otherwise in ``unit_sums``
 
 Beside them stand what is chosen by lot (``lots``), and the cells of spreads (``spreads``). Overflow is impossible: a
@@ -21,7 +22,7 @@ from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.engines.order import EngineHash
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.implied_conditions import find_implied
-from discreet.engines.sql.integers import write_integer
+from discreet.engines.sql.integers import EXACT, write_integer, write_whole_real
 from discreet.engines.sql.layers import Layers
 from discreet.engines.steps import check, collect_steps, source_of
 from discreet.errors import InternalError
@@ -43,7 +44,8 @@ class RowSource:
     ``source``, and empty where there is none. ``raw`` gives reals as stored, perhaps not finite, for readers that check
     that themselves. ``texts`` names the texts that ``source`` binds. ``tested`` are conditions that hold in every row,
     and ``condition`` is one to be written where the rows are read (``sunk_conditions``); empty where there is none.
-    ``in_memory``: the rows lie in memory anyway, so that those of a question may be kept there as well.
+    ``in_memory``: the rows lie in memory anyway, so that those of a question may be kept there as well. ``most_rows``
+    is more than there are, where that is known.
     """
 
     source: str
@@ -55,6 +57,7 @@ class RowSource:
     tested: frozenset[Expression] = frozenset()
     condition: str = ""
     in_memory: bool = False
+    most_rows: int | None = None
 
 
 class BoundedStatement:
@@ -82,6 +85,9 @@ class BoundedStatement:
         raw: dict[Expression, str] = {c: f"raw_{name}" for c, name in self._names.items() if c in self.relation.raw}
         items = [f"{layers.write_value(key)} AS k{i}" for i, key in enumerate(bounded.keys)]
         items += [f"{write_integer(steps, i, layers, raw)} AS v{i}" for i, steps in enumerate(self.steps)]
+        doubles = {i: write_whole_real(steps, layers, raw) for i, steps in enumerate(self.steps)}
+        self._doubles = frozenset(i for i, sql in doubles.items() if sql is not None)
+        items += [f"{doubles[i]} AS d{i}" for i in sorted(self._doubles)]
         items += [f"{layers.write_value(value)} AS x{i}" for i, value in enumerate(self.distinct)]
         given = [condition for condition in split(bounded.source)[1] if condition not in self.relation.tested]
         implied = [more for condition in given for more in find_implied(condition)]
@@ -213,6 +219,10 @@ class BoundedStatement:
             case Counts.VALUES | Counts.UNITS:
                 return f"count({value})"
             case Counts.STEPS:
+                rows = self.relation.most_rows
+                double = self.find_double(self.source_of(measure), None if rows is None else most * rows)
+                if double is not None:
+                    return f"coalesce({self.dialect.as_integer(self.dialect.real_sum(double))}, 0)"
                 return self.write_total(value, most)
             case Counts.SQUARES:
                 return self.write_total(self.write_square(self.source_of(measure) or 0), most)
@@ -226,6 +236,11 @@ class BoundedStatement:
                 return f"count(*) * {self.dialect.wide_literal(measure.last)}"
             case _:
                 assert_never(measure.counts)
+
+    def find_double(self, source: int | None, most: int | None) -> str | None:
+        """The name of an integer v0 … as a double, if sums of it are exact: ``most`` is the size of the largest."""
+        exact = source in self._doubles and most is not None and most < EXACT
+        return f"d{source}" if exact else None
 
     def find_squared(self) -> list[int]:
         """The integers of which squares are summed."""

@@ -236,7 +236,15 @@ def _weigh_pairs(statement: BoundedStatement, source: str) -> list[str]:
 
 
 def _write_pair_sum(statement: BoundedStatement, counts: Counts, source: int, value: str, most: int) -> str:
-    """The sum of integers of one pair; its lowest bits alone, where nothing reads more of it."""
+    """The sum of integers of one pair; its lowest bits alone, where nothing reads more of it.
+
+    Doubles do where no weighed sum reaches 2^53: a sum of more rows than a weight of 1 or more allows is multiplied by
+    0, and all others, with every part of them, are less than the weighed sum may be.
+    """
+    largest = _bound_products(statement, counts, source)
+    double = statement.find_double(source, largest) if counts is Counts.STEPS else None
+    if double is not None:
+        return statement.dialect.real_sum(double)
     if _reads_low(statement, counts, source):
         return statement.dialect.low_sum(value)
     return statement.dialect.bounded_sum(value, most)
@@ -244,9 +252,15 @@ def _write_pair_sum(statement: BoundedStatement, counts: Counts, source: int, va
 
 def _reads_low(statement: BoundedStatement, counts: Counts, source: int | None) -> bool:
     """Whether all that reads a sum of pairs is its product with a weight, which is less than 2^62 in size."""
-    found = (_bound_product(statement, m) for m in statement.bounded.measures if m.counts is counts
-             if statement.source_of(m) == source)  # fmt: skip
-    return all(most is not None and most < 2**62 for most in found)
+    largest = _bound_products(statement, counts, source)
+    return largest is not None and largest < 2**62
+
+
+def _bound_products(statement: BoundedStatement, counts: Counts, source: int | None) -> int | None:
+    """The most of ``_bound_product`` of all measures that read a sum; None where one of them has none."""
+    reading = (m for m in statement.bounded.measures if m.counts is counts and statement.source_of(m) == source)
+    found = [_bound_product(statement, measure) for measure in reading]
+    return max((most for most in found if most is not None), default=0) if None not in found else None
 
 
 def _bound_product(statement: BoundedStatement, measure: Measure) -> int | None:
