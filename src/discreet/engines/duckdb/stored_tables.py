@@ -18,6 +18,7 @@ from discreet.engines.duckdb.scanning import (
     find_stored_value,
     fits,
     plan_type,
+    write_cut_text,
     write_stored_column,
     write_unguarded_real,
 )
@@ -121,6 +122,9 @@ class StoredTables:
         unit = bounded.unit
         ordinal = DIALECT.code(f"({columns[unit]})", unit.type) if isinstance(unit, Column) else None
         raw = {c: sql for c in columns if (sql := write_unguarded_real(stored[c.name.lower()], c.type)) is not None}
+        lengths = {name: known.max_length for name, (_, known) in facts.columns.items()}
+        cut = {c: write_cut_text(stored[c.name.lower()], c.type, lengths[c.name]) for c in columns}
+        cuts = {column: text for column, text in cut.items() if text is not None}
         values, layers = self._find_values(scan.table), Layers({}, DIALECT, texts := dict[str, str]())
         compared = {column: values[column.name] for column in columns if column.name in values}
         forms = {c: form for c in split(bounded.source)[1] if (form := write_stored(c, compared, layers)) is not None}
@@ -133,6 +137,7 @@ class StoredTables:
             tested=frozenset(forms),
             condition=" AND ".join(forms.values()),
             in_memory=isinstance(source, Frame),
+            cuts=cuts,
         )
 
     def _find_values(self, table: str) -> dict[str, StoredValue]:

@@ -31,8 +31,18 @@ from discreet.plan.expressions import Column, Expression, find_columns
 from discreet.plan.relations import JoinKind, PerUnit, split
 from discreet.plan.types import Type
 
+# What is counted of values that repeat in several groups, so that groups cannot be added up.
+_OF_VALUES = (Counts.DISTINCT, Counts.DISTINCT_STEPS, Counts.DISTINCT_SQUARES)
 # Makes one row of all rows where there are no keys, whatever else is summed.
 ALL = "count(*) AS everything"
+
+
+@dataclass(frozen=True, slots=True)
+class CutText:
+    """A text of at most ``most`` code points as it is; a longer one cut to one code point more."""
+
+    sql: str
+    most: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +55,8 @@ class RowSource:
     that themselves. ``texts`` names the texts that ``source`` binds. ``tested`` are conditions that hold in every row,
     and ``condition`` is one to be written where the rows are read (``sunk_conditions``); empty where there is none.
     ``in_memory``: the rows lie in memory anyway, so that those of a question may be kept there as well. ``most_rows``
-    is more than there are, where that is known.
+    is as many as there are or more, where that is known. ``cuts`` gives texts cut, for readers that find those which
+    are too long after they have grouped by them.
     """
 
     source: str
@@ -58,6 +69,7 @@ class RowSource:
     condition: str = ""
     in_memory: bool = False
     most_rows: int | None = None
+    cuts: Mapping[Column, CutText] = field(default_factory=dict)
 
 
 class BoundedStatement:
@@ -84,6 +96,7 @@ class BoundedStatement:
         bounded, layers = self.bounded, self._layers
         raw: dict[Expression, str] = {c: f"raw_{name}" for c, name in self._names.items() if c in self.relation.raw}
         items = [f"{layers.write_value(key)} AS k{i}" for i, key in enumerate(bounded.keys)]
+        items += [f"cut_{self._names[key]} AS p{i}" for i, (key, _) in self._find_cuts().items()]
         items += [f"{write_integer(steps, i, layers, raw)} AS v{i}" for i, steps in enumerate(self.steps)]
         doubles = {i: write_whole_real(steps, layers, raw) for i, steps in enumerate(self.steps)}
         self._doubles = frozenset(i for i, sql in doubles.items() if sql is not None)
@@ -120,14 +133,40 @@ class BoundedStatement:
         """The values x0 … that a measure tells apart; None for those that do not."""
         return self.distinct.index(measure.argument) if measure.matched and measure.argument is not None else None
 
+    def _find_cuts(self) -> dict[int, tuple[Column, CutText]]:
+        """The keys that can be grouped by as cut texts, p0 …, where each row is its own unit."""
+        if self.bounded.unit is not None or any(measure.counts in _OF_VALUES for measure in self.bounded.measures):
+            return {}
+        columns = {i: key for i, key in enumerate(self.bounded.keys) if isinstance(key, Column)}
+        return {i: (key, self.relation.cuts[key]) for i, key in columns.items() if key in self.relation.cuts}
+
     def write_by_rows(self) -> str:
         """The answer where each row is its own unit: plain sums by group. Public keys are filtered afterwards."""
         named = [f"{self._write_row_sum(measure)} AS m{i}" for i, measure in enumerate(self.bounded.measures)]
-        totals = self.define(
-            "totals", f"SELECT {', '.join([*self.keys, *named, ALL])} FROM rows{self.write_group_by()}"
-        )
-        items = write_items([*self.keys, *(f"m{i}" for i in range(len(named)))])
-        return self.write_query([totals], f"SELECT {items} FROM {self.write_public('totals')}")
+        cuts, measures = self._find_cuts(), [f"m{i}" for i in range(len(named))]
+        by = [f"p{i}" if i in cuts else key for i, key in enumerate(self.keys)]
+        keys, group_by = [f"{name} AS {key}" for name, key in zip(by, self.keys)], f" GROUP BY {', '.join(by)}"
+        totals = f"SELECT {', '.join([*keys, *named, ALL])} FROM rows{group_by if by else ''}"
+        clauses = [self.define("totals" if not cuts else "cut_totals", totals)]
+        if cuts:
+            clauses += self._join_cut_groups(cuts, measures)
+        items = write_items([*self.keys, *measures])
+        return self.write_query(clauses, f"SELECT {items} FROM {self.write_public('totals')}")
+
+    def _join_cut_groups(self, cuts: Mapping[int, tuple[Column, CutText]], measures: Sequence[str]) -> list[str]:
+        """Totals, of those by cut texts: groups of too long a text are one, that of NULL.
+
+        An engine may look at each different text of a column once, if texts are cut by a function; not if a condition
+        makes them NULL. And no key takes more room while rows are grouped than it may have, and one code point.
+        """
+        fitting = {
+            i: f"CASE WHEN {self.dialect.length(f'k{i}')} <= {cut.most} THEN k{i} END" for i, (_, cut) in cuts.items()
+        }
+        keys = [f"{fitting.get(i, key)} AS {key}" for i, key in enumerate(self.keys)]
+        sums = [f"{self.dialect.wide_sum(measure)} AS {measure}" for measure in measures]
+        fitted = self.define("fitted", f"SELECT {', '.join([*keys, *measures])} FROM cut_totals")
+        joined = f"SELECT {', '.join([*self.keys, *sums])} FROM fitted{self.write_group_by()}"
+        return [fitted, self.define("totals", joined)]
 
     @property
     def has_lots(self) -> bool:
@@ -163,6 +202,7 @@ class BoundedStatement:
         relation, unit = self.relation, self.bounded.unit
         items = [f"{relation.columns[column]} AS {name}" for column, name in self._names.items()]
         items += [f"{relation.raw[c]} AS raw_{n}" for c, n in self._names.items() if c in relation.raw]
+        items += [f"{cut.sql} AS cut_{self._names[key]}" for key, cut in self._find_cuts().values()]
         if unit is not None:
             items += [f"{relation.ordinal or 'NULL'} AS ordinal", f"{relation.identity or 'NULL'} AS identity"]
         conditions = " AND ".join(filter(None, (relation.condition, span)))
@@ -219,11 +259,7 @@ class BoundedStatement:
             case Counts.VALUES | Counts.UNITS:
                 return f"count({value})"
             case Counts.STEPS:
-                rows = self.relation.most_rows
-                double = self.find_double(self.source_of(measure), None if rows is None else most * rows)
-                if double is not None:
-                    return f"coalesce({self.dialect.as_integer(self.dialect.real_sum(double))}, 0)"
-                return self.write_total(value, most)
+                return self._write_sum_of_steps(self.source_of(measure), most)
             case Counts.SQUARES:
                 return self.write_total(self.write_square(self.source_of(measure) or 0), most)
             case Counts.DISTINCT:
@@ -236,6 +272,14 @@ class BoundedStatement:
                 return f"count(*) * {self.dialect.wide_literal(measure.last)}"
             case _:
                 assert_never(measure.counts)
+
+    def _write_sum_of_steps(self, source: int | None, most: int) -> str:
+        """The sum of integers v0 … that are at most ``most`` in size, over rows."""
+        rows = self.relation.most_rows
+        double = self.find_double(source, None if rows is None else most * rows)
+        if double is None:
+            return self.write_total(f"v{source}", most)
+        return f"coalesce({self.dialect.as_integer(self.dialect.real_sum(double))}, 0)"
 
     def find_double(self, source: int | None, most: int | None) -> str | None:
         """The name of an integer v0 … as a double, if sums of it are exact: ``most`` is the size of the largest."""

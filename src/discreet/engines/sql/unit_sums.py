@@ -26,7 +26,13 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from discreet.bounding.contributions import Counts, Measure, group_cap, limits_groups
-from discreet.engines.sql.lots import join_lots
+from discreet.engines.sql.lots import (
+    has_calm_units,
+    join_lots,
+    list_calm_columns,
+    list_calm_sums,
+    share_owners,
+)
 from discreet.engines.sql.statement import ALL, BoundedStatement, cap_limit, write_items
 from discreet.errors import InternalError
 from discreet.plan.relations import Scan, split
@@ -203,7 +209,10 @@ def _write_pairs(statement: BoundedStatement) -> list[str]:
     query = f"SELECT {items} FROM {_gather_rows(statement, read)} GROUP BY {pair}"
     clauses = [_define_pairs(statement, query)]
     source = "pairs"
-    if statement.keys and (statement.bounded.max_rows is not None or limits_groups(statement.bounded)):
+    if has_calm_units(statement):
+        clauses += [_write_owners(statement), share_owners(statement)]
+        source = _join_owners(statement, "shared_owners")
+    elif statement.keys and (statement.bounded.max_rows is not None or limits_groups(statement.bounded)):
         clauses.append(_write_owners(statement))
         source = _join_owners(statement)
     return [*clauses, *_weigh_pairs(statement, source)]
@@ -227,10 +236,11 @@ def _write_single_pairs(statement: BoundedStatement) -> str:
 def _weigh_pairs(statement: BoundedStatement, source: str) -> list[str]:
     """The pairs with their weights, and the sums by group. ``source`` has what limits need to know of their unit."""
     clauses = []
-    weights = f"{_write_pair_weight(statement)} AS w, {_write_unit_weight(statement)} AS v"
-    clauses.append(statement.define("weighed", f"SELECT pairs.*, {weights} FROM {source}"))
+    weights = [f"{_write_pair_weight(statement)} AS w", f"{_write_unit_weight(statement)} AS v"]
+    items = ", ".join(["pairs.*", *weights, *list_calm_columns(statement)])
+    clauses.append(statement.define("weighed", f"SELECT {items} FROM {source}"))
     measures = [(i, m) for i, m in enumerate(statement.bounded.measures) if m.weighed]
-    sums = [f"{_write_unit_total(statement, m)} AS m{i}" for i, m in measures]
+    sums = [f"{_write_unit_total(statement, m)} AS m{i}" for i, m in measures] + list_calm_sums(statement)
     totals = f"SELECT {', '.join([*_names_groups(statement), *sums, ALL])} FROM weighed{_group_by(statement)}"
     return [*clauses, statement.define("totals", totals)]
 
@@ -292,7 +302,7 @@ def _write_owners(statement: BoundedStatement) -> str:
     """One row for each unit, its rows and its groups as limits need them; or one for each pair, where windows count."""
     owner, bounded = statement.owner, statement.bounded
     counts = {} if bounded.max_rows is None else {"everywhere": statement.dialect.wide_sum("n")}
-    counts |= {"g": "count(*)"} if limits_groups(bounded) else {}
+    counts |= {"g": "count(*)"} if limits_groups(bounded) or has_calm_units(statement) else {}
     over = f" OVER (PARTITION BY {owner})" if statement.dialect.counts_groups_by_window else ""
     found = ", ".join(f"{statement.dialect.as_integer(sql + over)} AS {name}" for name, sql in counts.items())
     if over:
@@ -300,10 +310,10 @@ def _write_owners(statement: BoundedStatement) -> str:
     return statement.define("owners", f"SELECT {owner}, {found} FROM pairs GROUP BY {owner}")
 
 
-def _join_owners(statement: BoundedStatement) -> str:
+def _join_owners(statement: BoundedStatement, owners: str = "owners") -> str:
     """What to write after FROM for pairs under this name with what their unit has."""
     by_window = statement.dialect.counts_groups_by_window
-    return "owners AS pairs" if by_window else f"pairs JOIN owners USING ({statement.owner})"
+    return f"{owners} AS pairs" if by_window else f"pairs JOIN {owners} USING ({statement.owner})"
 
 
 def _gather_rows(statement: BoundedStatement, read: Sequence[str]) -> str:
