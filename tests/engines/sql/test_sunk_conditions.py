@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from dataclasses import replace
+from decimal import Decimal
 from itertools import product
 
 import duckdb
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.engines.duckdb.dialect import DIALECT, pick_parameters
-from discreet.engines.duckdb.scanning import StoredColumn, find_stored_value, write_stored_column
+from discreet.engines.duckdb.scanning import StoredColumn, compare_decimal, find_stored_value, write_stored_column
 from discreet.engines.sql.layers import Layers
 from discreet.engines.sql.sunk_conditions import StoredValue, find_bare_keys, sink_conditions, write_stored
 from discreet.plan.expressions import Call, Column, Expression, Literal
@@ -26,12 +30,37 @@ STORED = {
     "VARCHAR": (Type.TEXT, ["NULL", "''", "'abcd'", "'abcde'", "'abcd '", "'ab'", "'éééé'", "'ééééé'"]),
     "INTEGER": (Type.INTEGER, ["NULL", "-1", "0", "2147483647"]),
     "UTINYINT": (Type.INTEGER, ["NULL", "0", "255"]),
+    "DECIMAL(4,2)": (Type.REAL, ["NULL", "0", "0.05", "0.06", "0.07", "-0.07", "99.98", "99.99", "-99.99"]),
+    "DECIMAL(15,2)": (Type.REAL, ["NULL", "0", "0.05", "0.07", "1", "9999999999999.99", "-9999999999999.99"]),
+    "DECIMAL(15,15)": (Type.REAL, ["NULL", "0", "0.05", "0.070000000000001", "0.999999999999999"]),
+    "DECIMAL(30,2)": (Type.REAL, ["NULL", "0", "0.07", "9999999999999999999999999999.99"]),
+    "DECIMAL(38,0)": (Type.INTEGER, ["NULL", "0", "255", "9223372036854775807", "9223372036854775808"]),
+    "DECIMAL(9,0)": (Type.INTEGER, ["NULL", "0", "1", "-1", "999999999"]),
+    "DECIMAL(18,2)": (Type.REAL, ["NULL", "0", "0.05", "0.07", "9999999999999999.99", "9999999999999999.98"]),
 }
 CONSTANTS: dict[Type, tuple[Value, ...]] = {
     Type.DATE: (dt.date(1, 1, 1), dt.date(2024, 5, 1), dt.date(9999, 12, 31)),
     Type.TIMESTAMP: tuple(map(dt.datetime.fromisoformat, ("2024-05-01", "9999-12-31 23:59:59.999999"))),
     Type.TEXT: ("", "abcd", "abcde", "ab"),
     Type.INTEGER: (-1, 0, 255, 2**40),
+    Type.REAL: (
+        0.0,
+        -0.0,
+        0.05,
+        0.07,
+        -0.07,
+        0.06 + 0.01,
+        math.nextafter(0.07, 0),
+        99.99,
+        99.995,
+        1.0,
+        -1.5,
+        1e13,
+        -1e300,
+        9999999999999.99,
+        1e16,
+        5e-324,
+    ),
 }
 
 
@@ -83,6 +112,29 @@ def test_a_guard_that_is_forgotten_is_noticed() -> None:
     ]
     sql = ", ".join(f"({form}) IS TRUE" for form in forms)
     assert duckdb.execute(f"SELECT {sql} FROM (SELECT DATE 'infinity' AS a)").fetchall() == [(False, True)]
+
+
+@given(number=st.floats(-1000, 1000) | st.integers(-1000, 1000) | st.decimals(-1000, 1000, places=2).map(float))
+@pytest.mark.parametrize("ordering", ["less", "at_most", "greater", "at_least"])
+def test_decimals_are_ordered_like_their_doubles(ordering: str, number: float) -> None:
+    """Of the decimals around a number, and of the ends: those that pass are those whose doubles do."""
+    written = compare_decimal("d", 5, 2, ordering, number)
+    if written is None:  # it is so large, or so near to an end, that all decimals or none pass
+        assert abs(number) >= 999.99
+        return
+    near = [min(max(round(number * 100) + more, -99999), 99999) for more in range(-3, 4)]
+    sign = {"less": "<", "at_most": "<=", "greater": ">", "at_least": ">="}[ordering]
+    query = f"SELECT {written}, CAST(d AS DOUBLE) {sign} $n FROM (SELECT unnest($all)::DECIMAL(5,2) AS d)"
+    found = duckdb.execute(query, {"n": float(number), "all": [Decimal(each) / 100 for each in near]}).fetchall()
+    assert len(found) == len(near) and all(one == two for one, two in found)
+
+
+def test_a_comparison_of_decimals_with_a_rounded_number_is_noticed() -> None:
+    """The control: 0.06 + 0.01 is a double below 0.07, so 0.07 is above it; as decimals they would be the same."""
+    number = 0.06 + 0.01
+    forms = f"{compare_decimal('d', 4, 2, 'greater', number)}, d > CAST($n AS DECIMAL(4,2))"
+    query = f"SELECT {forms} FROM (SELECT 0.07::DECIMAL(4,2) AS d)"
+    assert duckdb.execute(query, {"n": number}).fetchall() == [(True, False)]
 
 
 def test_other_conditions_have_no_such_form() -> None:

@@ -8,8 +8,11 @@ dates outside the years 1 to 9999, texts of more code points than declared, text
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import partial
 from typing import assert_never
 
 from discreet.engines.duckdb.dialect import DIALECT
@@ -39,6 +42,8 @@ _PLAN_TYPES: Mapping[str, Type] = {
 }
 
 
+# Decimals of at most so many digits are divided by their power of ten without any other rounding.
+MOST_DIGITS = 15
 # Integers of which every one has 64 bits or less.
 _NARROW = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"})
 
@@ -107,6 +112,10 @@ def find_stored_value(stored: StoredColumn, declared: Type, max_length: int | No
     name = quote_name(stored.name)
     if stored.type in _NARROW:
         return StoredValue(name)
+    if (decimal := re.fullmatch(r"DECIMAL\(([0-9]+), ?([0-9]+)\)", stored.type)) is not None:
+        digits, places = int(decimal[1]), int(decimal[2])
+        compare = partial(compare_decimal, name, digits, places) if digits <= MOST_DIGITS else None
+        return StoredValue(_write_own_type(stored, declared), compare=compare)
     if stored.type == "DATE":
         return StoredValue(name, f"{name} BETWEEN {FIRST_DAY} AND {LAST_DAY}")
     if stored.type == "TIMESTAMP":
@@ -115,6 +124,30 @@ def find_stored_value(stored: StoredColumn, declared: Type, max_length: int | No
         value = _write_own_type(stored, declared)
         return StoredValue(value, f"strlen({value}) <= {max_length} OR length({value}) <= {max_length}", max_length)
     return None
+
+
+def compare_decimal(name: str, digits: int, places: int, ordering: str, number: float) -> str | None:
+    """An ordering of a decimal, taken as a double, and a number, as one of decimals; None where no decimal is there.
+
+    A decimal of up to ``MOST_DIGITS`` is a whole number below 2^53 over a power of ten that is a double, too. So DuckDB
+    divides once and rounds once, which keeps the order: there is a first decimal that is at least the number, or above
+    it, and the others follow.
+
+    >>> compare_decimal('"d"', 15, 2, "less", 24), compare_decimal('"d"', 15, 2, "at_least", 0.05)
+    ('"d" < 24.00::DECIMAL(15,2)', '"d" >= 0.05::DECIMAL(15,2)')
+    """
+    scale, above = 10**places, ordering in ("greater", "at_most")
+    if not abs(number) < 10 ** (digits - places):
+        return None
+    first = math.floor(Fraction(number) * scale) - 1
+    while first / scale < number or (above and first / scale == number):
+        first += 1
+    if abs(first) >= 10**digits:
+        return None
+    sign = ">=" if ordering in ("greater", "at_least") else "<"
+    whole, rest = divmod(abs(first), scale)
+    text = f"{'-' if first < 0 else ''}{whole}.{rest:0{places}}" if places else str(first)
+    return f"{name} {sign} {text}::DECIMAL({digits},{places})"
 
 
 def write_unguarded_real(stored: StoredColumn, declared: Type) -> str | None:

@@ -234,7 +234,7 @@ class Writer:
         found = self.clauses.add_named(names, table.source, f" WHERE {tested}" if tested else "")
         if known is not None:
             keys = {column.name: (name, column.type) for column, name in found.columns.items()}
-            name = add_alone(self.clauses, found.name, keys, known, nulled=part is ScanPart.NULLED)
+            name = add_alone(self.clauses, found.name, keys, known)
             found = CommonTable(name, found.pick_columns(needed))
         return found, [condition for condition, form in forms.items() if form is None]
 
@@ -296,7 +296,7 @@ class Writer:
         known = self._find_repeats(relation.source, self._list_all(relation.source))
         if known is None:
             return self._write_distinct(relation)
-        alone = self._write_part(*known, ScanPart.NULLED, lambda: self.write(relation.source, needed))
+        alone = self._write_part(*known, ScanPart.ALONE, lambda: self.write(relation.source, needed))
         return self._unite(alone, self._write_part(*known, ScanPart.REPEATED, lambda: self._write_distinct(relation)))
 
     def _write_capped(self, relation: Capped, needed: Set[Column]) -> CommonTable:

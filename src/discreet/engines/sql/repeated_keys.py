@@ -32,7 +32,6 @@ class ScanPart(StrEnum):
     """Which rows of a scan are read."""
 
     ALONE = "alone"  # those whose values nobody else has
-    NULLED = "nulled"  # the same, and the others with NULL for these values
     REPEATED = "repeated"
 
 
@@ -59,22 +58,15 @@ def know_nothing(table: str, columns: tuple[str, ...]) -> Repeats | None:  # noq
     return None
 
 
-def add_alone(
-    clauses: Clauses, rows: str, values: Mapping[str, tuple[str, Type]], known: Repeats, *, nulled: bool
-) -> str:
+def add_alone(clauses: Clauses, rows: str, values: Mapping[str, tuple[str, Type]], known: Repeats) -> str:
     """The rows whose values are not among those that repeat. ``values`` gives their names in ``rows`` by column.
 
-    ``nulled``: the others stay, with NULL for these values, so that they meet nothing where they are joined on them. An
-    engine takes a condition to leave out most of a table, and would order joins by that; here it sees a whole table.
+    An engine takes most conditions to leave out most of a table, and would order joins by that. Here it should see a
+    whole table, so the condition is one of which it expects nothing: that something computed is not NULL.
     """
     names, mark = [clauses.make_name("b") for _ in known.columns], clauses.make_name("m")
     keys = clauses.add([*(f"b{i} AS {name}" for i, name in enumerate(names)), f"true AS {mark}"], known.keys)
     same = [clauses.dialect.same(values[c][0], name, values[c][1]) for c, name in zip(known.columns, names)]
-    on = " AND ".join(same)
-    if not nulled:
-        return clauses.add(["*"], clauses.dialect.join(rows, JoinKind.ANTI, keys, on))
-    items = [
-        f"CASE WHEN {mark} IS NULL THEN {name} END AS {name}" if column in known.columns else name
-        for column, (name, _) in values.items()
-    ]
-    return clauses.add(items, clauses.dialect.join(rows, JoinKind.LEFT, keys, on))
+    joined = clauses.dialect.join(rows, JoinKind.LEFT, keys, " AND ".join(same))
+    own = [name for name, _ in values.values()]
+    return clauses.add(own, joined, f" WHERE CASE WHEN {mark} IS NULL THEN true END IS NOT NULL")

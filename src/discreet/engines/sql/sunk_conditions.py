@@ -27,18 +27,22 @@ from discreet.plan.types import Value
 
 # Calls that are NULL or false where an argument is NULL.
 _COMPARISONS = frozenset({"equal", "unequal", "less", "at_most", "greater", "at_least", "in", "like"})
+# Orderings, and what they are with their sides exchanged.
+_ORDERINGS = {"less": "greater", "at_most": "at_least", "greater": "less", "at_least": "at_most"}
 
 
 @dataclass(frozen=True, slots=True)
 class StoredValue:
     """A column as it is stored. The plan's value is that under ``guard``, NULL otherwise; without a guard it is that.
 
-    ``max_length``: no text that is longer passes the guard, and every other one does.
+    ``max_length``: no text that is longer passes the guard, and every other one does. ``compare`` writes an ordering
+    of the plan's value and a number over what is stored, where that has another type; it may have no form for it.
     """
 
     sql: str
     guard: str = ""
     max_length: int | None = None
+    compare: Callable[[str, float], str | None] | None = None
 
 
 def _count_together(relation: Join) -> bool:  # noqa: ARG001  # nothing is known of any join
@@ -114,8 +118,21 @@ def _write_comparison(
                 guards[stored[argument].guard] = None
         else:
             return None
-    compared = write_call(layers.dialect, condition, atoms)
+    compared = _write_ordering(condition, stored) or write_call(layers.dialect, condition, atoms)
     return " AND ".join([*(f"({guard})" for guard in guards), f"(NOT {compared})" if denied else f"({compared})"])
+
+
+def _write_ordering(condition: Call, stored: Mapping[Column, StoredValue]) -> str | None:
+    """An ordering of a column and a number by ``StoredValue.compare``; None for all others."""
+    if condition.function not in _ORDERINGS:
+        return None
+    function, (column, number) = condition.function, condition.arguments
+    if isinstance(column, Literal):
+        function, column, number = _ORDERINGS[function], number, column
+    if not isinstance(column, Column) or not isinstance(number, Literal) or not number.type.is_number:
+        return None
+    compare, value = stored[column].compare, number.value
+    return compare(function, value) if compare is not None and isinstance(value, int | float) else None
 
 
 def find_bare_keys(
