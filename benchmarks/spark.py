@@ -70,16 +70,19 @@ def make_data(path: Path, rows: int) -> None:
     )
 
 
-def measure(spark: Any, times: int, work: Callable[[], object]) -> Cost:
-    """The least processor time of several runs, and what went with it."""
-    found = []
+def measure(spark: Any, times: int, **jobs: Callable[[], object]) -> dict[str, Cost]:
+    """The least of several runs of each job. Jobs take turns, so that Java has compiled as much for each of them."""
+    found: dict[str, list[Cost]] = {name: [] for name in jobs}
     for _ in range(times):
-        before, started, written = read_cpu(spark), time.perf_counter(), read_shuffled(spark)
-        work()
-        found.append(
-            Cost(read_cpu(spark) - before, time.perf_counter() - started, read_shuffled(spark) - written),
-        )
-    return min(found, key=lambda cost: cost.cpu)
+        for name, work in jobs.items():
+            before, started, written = read_cpu(spark), time.perf_counter(), read_shuffled(spark)
+            work()
+            cpu, clock = read_cpu(spark) - before, time.perf_counter() - started
+            found[name].append(Cost(cpu, clock, read_shuffled(spark) - written))
+    return {
+        name: Cost(min(c.cpu for c in costs), min(c.clock for c in costs), costs[-1].shuffled)
+        for name, costs in found.items()
+    }
 
 
 def find_java(spark: Any) -> Path:
@@ -115,21 +118,21 @@ def compare(spark: Any, rows: int, times: int, path: Path) -> None:
     catalog = Catalog(tables={"events": table}, neighbours=Neighbours.ADD_REMOVE)
     spark.read.parquet(f"file://{path}").createOrReplaceTempView("events")
     engine = SparkEngine({"events": path}, catalog, spark=spark)
-    plain, distinct = (
-        measure(spark, times, lambda sql=sql: spark.sql(sql).toArrow())  # type: ignore[misc]
-        for sql in (PLAIN, DISTINCT)
+    plans = {"row level": ROW_LEVEL, "max_rows": MAX_ROWS, "groups x rows": GROUPS_ROWS}
+    found = measure(
+        spark,
+        times,
+        plain=lambda: spark.sql(PLAIN).toArrow(),
+        distinct=lambda: spark.sql(DISTINCT).toArrow(),
+        **{name: partial(engine.run, plan, salt=SALT) for name, plan in plans.items()},
     )
     print(f"{rows:,} rows; processor, clock, shuffled")
-    for name, cost in (("plain", plain), ("COUNT(DISTINCT)", distinct)):
-        print(f"  {name:16} {cost.cpu:7.2f} s {cost.clock:7.2f} s {cost.shuffled / 2**20:9.1f} MiB")
-    for name, plan, base in (
-        ("row level", ROW_LEVEL, plain),
-        ("max_rows", MAX_ROWS, distinct),
-        ("groups x rows", GROUPS_ROWS, distinct),
-    ):
-        own = measure(spark, times, partial(engine.run, plan, salt=SALT))
-        ratio = f"{own.cpu / base.cpu:5.2f} x {'plain' if base is plain else 'COUNT(DISTINCT)'}"
-        print(f"  {name:16} {own.cpu:7.2f} s {own.clock:7.2f} s {own.shuffled / 2**20:9.1f} MiB  {ratio}", flush=True)
+    for name, cost in found.items():
+        line = f"  {name:16} {cost.cpu:7.2f} s {cost.clock:7.2f} s {cost.shuffled / 2**20:9.1f} MiB"
+        if name in plans:
+            base = "plain" if name == "row level" else "distinct"
+            line += f"  {cost.cpu / found[base].cpu:5.2f} x and {cost.clock / found[base].clock:5.2f} x {base}"
+        print(line, flush=True)
     print(f"  at most {read_memory(spark):.2f} GiB in Java; load average {os.getloadavg()[0]:.1f}", flush=True)
     engine.close()
 
@@ -153,7 +156,7 @@ def compare_with_tumult(spark: Any, path: Path, times: int, python: str) -> None
         curator.ask(question, epsilon=2)
 
     here = os.times()
-    own = measure(spark, times, ask)
+    own = measure(spark, times, ask=ask)["ask"]
     python_cpu = (os.times().user - here.user) / times
     script = Path(__file__).parent / "peers" / "tumult_questions.py"
     told = subprocess.run([python, str(script), str(path), str(times)], capture_output=True, text=True, check=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import logging
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ import pytest
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.engines.registry import SPARK, find_engine
 from discreet.engines.spark.engine import SparkEngine
+from discreet.engines.spark.session import SparkQuestion
+from discreet.engines.spark.tables import ParquetFiles
 from discreet.errors import EngineFailure, UsageError
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column
@@ -99,6 +102,21 @@ def test_spark_s_own_words_reach_the_log_alone(
     assert PLANTED not in said.out + said.err + str(caught.value) and caught.value.__cause__ is None
     assert caplog.records
     engine.close()
+
+
+def test_the_schema_of_files_is_looked_up_once_for_each_version(path: Path) -> None:
+    """Each look is a job of Spark's. A file that was replaced is read with the types that it has now."""
+    files = ParquetFiles((str(path),))
+    question = SparkQuestion(spark())
+    looked = files.load(question, "visits")
+    again = files.load(question, "visits")
+    assert again.schema == looked.schema and again.collect() == looked.collect()
+    pq.write_table(pa.table({"days": ["5"], "ward": ["c"]}), path)
+    os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))  # clocks of files are coarse
+    replaced = files.load(question, "visits")
+    assert dict(replaced.dtypes) == {"days": "string", "ward": "string"}
+    assert [tuple(row) for row in replaced.collect()] == [("5", "c")]
+    assert len(files._schemas) == 1
 
 
 def make_broken_texts() -> pa.Array:

@@ -47,7 +47,9 @@ def write_stored_column(name: str, stored: str, declared: Type, max_length: int 
         return value
     if max_length is None:
         raise InternalError(f"The text {name!r} has no length.")
-    return f"CASE WHEN char_length({value}) <= {max_length} THEN {value} END"
+    # Of bytes that are no text the code points are counted, too, without an error; so a text is validated once.
+    counted = column if kind is Type.TEXT else value
+    return f"CASE WHEN char_length({counted}) <= {max_length} THEN {value} END"
 
 
 def write_unguarded_real(name: str, stored: str, declared: Type) -> str | None:

@@ -47,9 +47,10 @@ class SparkSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ParquetFiles:
-    """Local Parquet files of one schema."""
+    """Local Parquet files of one schema, which Spark looks up once for each version: that takes it a job of its own."""
 
     paths: tuple[str, ...]
+    _schemas: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def version(self) -> str:
         """Names and times of change, as one digest. Not sizes: they depend on the rows."""
@@ -63,7 +64,14 @@ class ParquetFiles:
         return "files " + digest.hexdigest()[:32]
 
     def load(self, question: SparkQuestion, table: str) -> Any:  # noqa: ARG002  # files compute nothing
-        return question.spark.read.parquet(*(f"file://{path}" for path in self.paths))
+        version, files = self.version(), [f"file://{path}" for path in self.paths]
+        known = self._schemas.get(version)
+        if known is not None:
+            return question.spark.read.schema(known).parquet(*files)
+        frame = question.spark.read.parquet(*files)
+        self._schemas.clear()
+        self._schemas[version] = frame.schema
+        return frame
 
 
 @dataclass(frozen=True, slots=True)
