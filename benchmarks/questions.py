@@ -227,7 +227,7 @@ def table(result: dict[str, Any]) -> str:
     lines = [f"{result['rows']:,} rows, {result['threads']} threads", ""]
     lines += [f"  {name:<48}{value:8.3f} s" for name, value in result["seconds"].items()]
     lines += ["", f"  {'ratio':<48}{'measured':>10}{'goal':>8}"]
-    lines += [f"  {name:<48}{r['measured']:10.2f}{r['goal']:8.1f}" for name, r in result["ratios"].items()]
+    lines += [f"  {name:<48}{r['measured']:10.2f}{r['goal']:8.2f}" for name, r in result["ratios"].items()]
     return "\n".join(lines)
 
 

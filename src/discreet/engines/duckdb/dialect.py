@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from discreet.engines.sql.dialect import quote_name
+from discreet.engines.sql.step_quotients import write_step_quotient
 from discreet.errors import InternalError
 from discreet.plan.relations import JoinKind
 from discreet.plan.types import Type, Value
@@ -166,7 +167,7 @@ class DuckDBDialect:
 
     def steps(self, value: str, origin: float, resolution: float) -> str:
         moved = f"{value} - {self.literal(origin, Type.REAL)}" if origin else value
-        return f"floor(({moved}) / {self.literal(resolution, Type.REAL)} + 0.5::DOUBLE)"
+        return f"floor({write_step_quotient(self, f'({moved})', resolution)} + 0.5::DOUBLE)"
 
     def floor(self, value: str) -> str:
         return f"floor({value})"

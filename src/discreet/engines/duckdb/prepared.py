@@ -34,9 +34,24 @@ ORDINAL, IDENTITY, CARRIED = "unit ordinal", "unit identity", "unit carried"
 
 @dataclass(frozen=True, slots=True)
 class UnitRanges:
-    """Ranges of a unit's integer, by their first ones, that split a table so that every unit is in one of them."""
+    """Ranges of a unit's integer, by their first ones, that split a table so that every unit is in one of them.
+
+    ``units`` is about how many each has.
+    """
 
     edges: tuple[int, ...]
+    units: tuple[int, ...]
+
+    def join(self, most_units: int) -> UnitRanges:
+        """Fewer ranges: neighbours are one as long as they have at most so many units together."""
+        joined: list[tuple[int, int]] = []
+        for edge, units in zip(self.edges, self.units):
+            if joined and joined[-1][1] + units <= most_units:
+                first, before = joined.pop()
+                joined.append((first, before + units))
+            else:
+                joined.append((edge, units))
+        return UnitRanges(tuple(edge for edge, _ in joined), tuple(units for _, units in joined))
 
     def write_spans(self, ordinal: str) -> list[str]:
         """The conditions that select each range."""
@@ -46,9 +61,14 @@ class UnitRanges:
         return [" AND ".join(filter(None, pair)) or "true" for pair in zip(lows, highs)]
 
 
-def _write_edges_query(table: str, ordinal: str) -> str:
-    """The smallest unit in each stretch of a table that is ordered by unit. A long history may be several stretches."""
-    return f"SELECT DISTINCT min({ordinal}) FROM {table} GROUP BY rowid // {RANGE_ROWS} ORDER BY 1"
+def _find_ranges(session: Session, table: str, ordinal: str) -> UnitRanges:
+    """The stretches of a table that is ordered by unit, by the smallest of each. A long history may be several."""
+    stretches = (
+        f"SELECT min({ordinal}) AS edge, approx_count_distinct({ordinal}) AS units "
+        f"FROM {table} GROUP BY rowid // {RANGE_ROWS}"
+    )
+    found = session.run(f"SELECT edge, CAST(sum(units) AS BIGINT) FROM ({stretches}) GROUP BY edge ORDER BY edge")
+    return UnitRanges(tuple(edge for edge, _ in found), tuple(units for _, units in found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +133,7 @@ def prepare(
         if unit is not None:
             selection = _sort_by_unit(session, selection, unit)
         session.run(f"CREATE TABLE target.prepared AS {selection}")
-        ranges = None
-        if unit is not None:
-            found = session.run(_write_edges_query("target.prepared", quote_name(ORDINAL)))
-            ranges = UnitRanges(tuple(edge for (edge,) in found))
+        ranges = None if unit is None else _find_ranges(session, "target.prepared", quote_name(ORDINAL))
         session.run("DETACH target")
     return PreparedTable(str(path), path.stem, tuple((c, c.name) for c in columns), place.version, unit, ranges)
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from discreet.bounding.contributions import BoundedPlan
 from discreet.engines.duckdb.dialect import TYPES, pick_parameters
-from discreet.engines.duckdb.prepared import PreparedTable
+from discreet.engines.duckdb.prepared import PreparedTable, UnitRanges
 from discreet.engines.duckdb.session import Session
 from discreet.engines.engine import ProgressCallback
 from discreet.engines.sql.statement import BoundedStatement
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 # The table of the groups of all ranges.
 RANGES = "totals_by_range"
+# Pairs of units and groups that are found at once: as many as the rows of a range could be of.
+MOST_PAIRS = 1 << 20
 
 
 def run_by_ranges(
@@ -35,7 +38,7 @@ def run_by_ranges(
     bounded = statement.bounded
     if bounded.unit is None or ready.ranges is None or joins_counts(statement):
         return None
-    spans = ready.ranges.write_spans(statement.relation.ordinal)
+    spans = join_ranges(bounded, ready.ranges).write_spans(statement.relation.ordinal)
     measures = [f"m{i}" for i in range(len(bounded.measures))]
     if len(spans) == 1 or not (measures or statement.keys):
         return None
@@ -51,3 +54,11 @@ def run_by_ranges(
             watch(done / len(inserts))
     sums = [f"sum({name}) AS {name}" for name in measures]
     return f"SELECT {', '.join([*statement.keys, *sums])} FROM {RANGES}{statement.write_group_by()}"
+
+
+def join_ranges(bounded: BoundedPlan, ranges: UnitRanges) -> UnitRanges:
+    """As few ranges as keep pairs few, because each takes its time: where groups are public, their number is known."""
+    if bounded.keys and bounded.domain is None:
+        return ranges
+    groups = len(bounded.domain or ()) if bounded.keys else 1
+    return ranges.join(MOST_PAIRS // max(groups, 1))

@@ -18,6 +18,7 @@ from typing import assert_never
 
 from discreet.engines.spark import times
 from discreet.engines.sql.letters import list_letters
+from discreet.engines.sql.step_quotients import write_step_quotient
 from discreet.errors import InternalError
 from discreet.plan.relations import JoinKind
 from discreet.plan.types import INTEGER_MIN, Type, Value
@@ -188,7 +189,7 @@ class SparkDialect:
 
     def steps(self, value: str, origin: float, resolution: float) -> str:
         moved = f"({value} - {self.literal(origin, Type.REAL)})" if origin else value
-        return self.floor(f"({moved} / {self.literal(resolution, Type.REAL)} + {self.literal(0.5, Type.REAL)})")
+        return self.floor(f"({write_step_quotient(self, moved, resolution)} + {self.literal(0.5, Type.REAL)})")
 
     def floor(self, value: str) -> str:
         return self._write_whole("floor", value)

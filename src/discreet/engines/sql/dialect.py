@@ -206,7 +206,8 @@ class Dialect(Protocol):
     def steps(self, value: str, origin: float, resolution: float) -> str:
         """⌊(x − origin)/resolution + 1/2⌋ of a real, by exactly these operations on doubles; not finite or NULL beyond.
 
-        Trap: x·100 and x/0.01 differ in the last place, and an engine that adds another half is another engine.
+        Trap: x·100 and x/0.01 differ in the last place, and an engine that adds another half is another engine. Powers
+        of two may be multiplied by instead (``step_quotients``).
         """
         ...
 

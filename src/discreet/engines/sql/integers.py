@@ -19,8 +19,6 @@ from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type
 MOST_BOUND = 2**1000
 # Sums of whole doubles below it have no error.
 EXACT = 2**53
-# The largest whole doubles that are brought within bounds by sums of them.
-MOST_CLAMPED = 2.0**51
 
 
 def write_integer(steps: StepGrid, number: int, layers: Layers, raw: Mapping[Expression, str]) -> str:
@@ -44,25 +42,18 @@ def write_whole_real(steps: StepGrid, layers: Layers, raw: Mapping[Expression, s
     whole = steps.argument.type is Type.INTEGER and steps.origin.denominator == steps.resolution.denominator == 1
     if steps.values is not None or not steps.argument.type.is_number or whole or not layers.dialect.sums_reals:
         return None
-    if max(-steps.first, steps.last) > MOST_CLAMPED:
+    if max(-steps.first, steps.last) >= EXACT:
         return None
     return _clamp_real(steps, _define_steps(steps, _write_real(steps, layers, raw), layers), layers.dialect)
 
 
 def _clamp_real(grid: StepGrid, steps: str, dialect: Dialect) -> str:
-    """Steps within their bounds, and NULL for NaN.
-
-    Half of |s − low| − |s − high| + low + high is s within low and high. It takes less time than a choice between s
-    and the bounds, because engines do sums for many rows at once and choices row by row. Every number in it is whole
-    and at most 2^53 in size, so that none is rounded, if steps and bounds are at most ``MOST_CLAMPED``.
-    """
-    low, high, both, half, most, least = (
-        dialect.literal(end, Type.REAL)
-        for end in (*map(float, (grid.first, grid.last, grid.first + grid.last)), 0.5, MOST_CLAMPED, -MOST_CLAMPED)
+    """Steps within their bounds, and NULL for NaN."""
+    low, high = (dialect.literal(float(end), Type.REAL) for end in (grid.first, grid.last))
+    return (
+        f"CASE WHEN {steps} BETWEEN {low} AND {high} THEN {steps} "
+        f"WHEN {steps} < {low} THEN {low} WHEN NOT {dialect.is_nan(steps)} THEN {high} END"
     )
-    far = f"CASE WHEN {steps} < {low} THEN {low} WHEN NOT {dialect.is_nan(steps)} THEN {high} END"
-    within = f"(abs({steps} - {low}) - abs({steps} - {high}) + {both}) * {half}"
-    return f"CASE WHEN {steps} NOT BETWEEN {least} AND {most} THEN {far} ELSE {within} END"
 
 
 def _write_real(steps: StepGrid, layers: Layers, raw: Mapping[Expression, str]) -> str:
