@@ -12,7 +12,7 @@ import pytest
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.engines.memory.engine import MemoryEngine
-from discreet.engines.sql import statement
+from discreet.engines.sql import integers, statement
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Scan
@@ -70,3 +70,9 @@ def test_sums_of_doubles_that_are_rounded_are_noticed(monkeypatch: pytest.Monkey
     """
     monkeypatch.setattr(statement, "EXACT", 2.0**1000)
     assert find_disagreements() == [form for form in FORMS if form != "max_rows"]
+
+
+def test_bounds_by_sums_that_are_rounded_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative control: larger doubles are not brought within their bounds by sums, as rows are that stand alone."""
+    monkeypatch.setattr(integers, "MOST_CLAMPED", 2.0**1000)
+    assert find_disagreements() == ["rows"]

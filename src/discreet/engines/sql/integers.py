@@ -19,6 +19,8 @@ from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type
 MOST_BOUND = 2**1000
 # Sums of whole doubles below it have no error.
 EXACT = 2**53
+# The largest whole doubles that are brought within bounds by sums of them.
+MOST_CLAMPED = 2.0**51
 
 
 def write_integer(steps: StepGrid, number: int, layers: Layers, raw: Mapping[Expression, str]) -> str:
@@ -33,27 +35,48 @@ def write_integer(steps: StepGrid, number: int, layers: Layers, raw: Mapping[Exp
     return _write_real_steps(steps, _write_real(steps, layers, raw), layers)
 
 
-def write_whole_real(steps: StepGrid, layers: Layers, raw: Mapping[Expression, str]) -> str | None:
+def write_whole_real(steps: StepGrid, layers: Layers, raw: Mapping[Expression, str], *, alone: bool) -> str | None:
     """The integer of a row as a double, for an engine that adds these up in less time; None where it may be none.
 
     Whole doubles are added without error, in any order, as long as all that are added come to less than 2^53 in size
-    (``EXACT``). Who sums them has to know that.
+    (``EXACT``). Who sums them has to know that. ``alone``: rows are only added up, by group.
     """
     whole = steps.argument.type is Type.INTEGER and steps.origin.denominator == steps.resolution.denominator == 1
     if steps.values is not None or not steps.argument.type.is_number or whole or not layers.dialect.sums_reals:
         return None
-    if max(-steps.first, steps.last) >= EXACT:
+    size = max(-steps.first, steps.last)
+    if size >= EXACT:
         return None
-    return _clamp_real(steps, _define_steps(steps, _write_real(steps, layers, raw), layers), layers.dialect)
+    found = _define_steps(steps, _write_real(steps, layers, raw), layers)
+    clamp = _clamp_by_sums if alone and size <= MOST_CLAMPED else _clamp_by_choice
+    return clamp(steps, found, layers.dialect)
 
 
-def _clamp_real(grid: StepGrid, steps: str, dialect: Dialect) -> str:
-    """Steps within their bounds, and NULL for NaN."""
+def _clamp_by_choice(grid: StepGrid, steps: str, dialect: Dialect) -> str:
+    """Steps within their bounds, and NULL for NaN. It takes the less time the more of them lie within."""
     low, high = (dialect.literal(float(end), Type.REAL) for end in (grid.first, grid.last))
-    return (
-        f"CASE WHEN {steps} BETWEEN {low} AND {high} THEN {steps} "
-        f"WHEN {steps} < {low} THEN {low} WHEN NOT {dialect.is_nan(steps)} THEN {high} END"
+    return f"CASE WHEN {steps} BETWEEN {low} AND {high} THEN {steps} ELSE {_write_far(steps, low, high, dialect)} END"
+
+
+def _clamp_by_sums(grid: StepGrid, steps: str, dialect: Dialect) -> str:
+    """The same, in a time that does not depend on how many lie within: it is less where a sixth of them does not.
+
+    Half of |s − low| − |s − high| + low + high is s within low and high. Engines do sums for many rows at once, and
+    choices row by row. Every number in it is whole and at most 2^53 in size, so that none is rounded, if steps and
+    bounds are at most ``MOST_CLAMPED``.
+    """
+    low, high, both, half, most, least = (
+        dialect.literal(end, Type.REAL)
+        for end in (*map(float, (grid.first, grid.last, grid.first + grid.last)), 0.5, MOST_CLAMPED, -MOST_CLAMPED)
     )
+    within = f"(abs({steps} - {low}) - abs({steps} - {high}) + {both}) * {half}"
+    far = _write_far(steps, low, high, dialect)
+    return f"CASE WHEN {steps} NOT BETWEEN {least} AND {most} THEN {far} ELSE {within} END"
+
+
+def _write_far(steps: str, low: str, high: str, dialect: Dialect) -> str:
+    """The bound that steps beyond them have; NULL for NaN."""
+    return f"CASE WHEN {steps} < {low} THEN {low} WHEN NOT {dialect.is_nan(steps)} THEN {high} END"
 
 
 def _write_real(steps: StepGrid, layers: Layers, raw: Mapping[Expression, str]) -> str:

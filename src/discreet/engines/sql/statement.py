@@ -98,7 +98,8 @@ class BoundedStatement:
         items = [f"{layers.write_value(key)} AS k{i}" for i, key in enumerate(bounded.keys)]
         items += [f"cut_{self._names[key]} AS p{i}" for i, (key, _) in self._find_cuts().items()]
         items += [f"{write_integer(steps, i, layers, raw)} AS v{i}" for i, steps in enumerate(self.steps)]
-        doubles = {i: write_whole_real(steps, layers, raw) for i, steps in enumerate(self.steps)}
+        alone = bounded.unit is None
+        doubles = {i: write_whole_real(steps, layers, raw, alone=alone) for i, steps in enumerate(self.steps)}
         self._doubles = frozenset(i for i, sql in doubles.items() if sql is not None)
         items += [f"{doubles[i]} AS d{i}" for i in sorted(self._doubles)]
         items += [f"{layers.write_value(value)} AS x{i}" for i, value in enumerate(self.distinct)]
