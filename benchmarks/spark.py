@@ -5,8 +5,8 @@ python benchmarks/spark.py --rows 20000000 --times 4
 python benchmarks/spark.py --slope                      # 1, 5 and 20 million rows
 python benchmarks/spark.py --rows 1000000 --tumult .venvs/tumult/bin/python     # and a peer on its own example
 
-Needs the extra ``spark`` and Java 17. Seconds are of the processor, best of several, because other work on the machine
-does not change them so much; bytes are what Spark writes for its exchanges.
+Needs the extra ``spark`` and Java 17. Seconds are of the processor, of Java and of this process together, best of
+several, because other work on the machine does not change them so much; bytes are what Spark writes for its exchanges.
 """
 # ruff: noqa: S608  # the statements are constants of this file
 
@@ -19,7 +19,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -97,10 +97,10 @@ def read_memory(spark: Any) -> float:
 
 
 def read_cpu(spark: Any) -> float:
-    """Seconds of the processor that Java has used, on this machine."""
+    """Seconds of the processor that Java and this process have used."""
     fields = (find_java(spark) / "stat").read_text()
     user, system = map(int, fields.rpartition(")")[2].split()[11:13])
-    return (user + system) / os.sysconf("SC_CLK_TCK")
+    return (user + system) / os.sysconf("SC_CLK_TCK") + time.process_time()
 
 
 def read_shuffled(spark: Any) -> int:
@@ -137,35 +137,83 @@ def compare(spark: Any, rows: int, times: int, path: Path) -> None:
     engine.close()
 
 
-def compare_with_tumult(spark: Any, path: Path, times: int, python: str) -> None:
-    """Whole questions, noise and charge included: a count and a sum by region, of users who own rows."""
-    question = "SELECT region, COUNT(*) AS n, SUM(amount) AS total FROM events GROUP BY region"
-    regions = [f"region {i}" for i in range(50)]
-    frame = spark.read.parquet(f"file://{path}")
+@dataclass(frozen=True)
+class PeerQuestion:
+    """A count, and perhaps a sum, by public keys, of people who own rows: asked of us and of Tumult."""
 
-    def ask() -> None:
-        curator = discreet.curate(
-            {"events": frame},
-            unit="user_id",
-            max_groups=5,
-            max_rows_per_group=3,
-            bounds={"amount": (0, 100)},
-            keys={"region": regions},
+    unit: str
+    key: str
+    keys: tuple[str, ...]
+    max_rows: int | None = None
+    max_groups: int | None = None
+    max_rows_per_group: int | None = None
+    total: tuple[str, int, int] | None = None
+
+    def ask(self, frame: Any) -> None:
+        """A whole question, with a curator of its own: noise and charge included."""
+        sums = f", SUM({self.total[0]}) AS total" if self.total else ""
+        bounds = {self.total[0]: self.total[1:]} if self.total else {}
+        with discreet.curate(
+            {"rows": frame},
+            unit=self.unit,
+            max_rows=self.max_rows,
+            max_groups=self.max_groups,
+            max_rows_per_group=self.max_rows_per_group,
+            bounds=bounds,
+            keys={self.key: list(self.keys)},
             budget=Budget(epsilon=2),
-        )
-        curator.ask(question, epsilon=2)
+        ) as curator:
+            curator.ask(f"SELECT {self.key}, COUNT(*) AS n{sums} FROM rows GROUP BY {self.key}", epsilon=2)
 
-    here = os.times()
-    own = measure(spark, times, ask=ask)["ask"]
-    python_cpu = (os.times().user - here.user) / times
-    script = Path(__file__).parent / "peers" / "tumult_questions.py"
-    told = subprocess.run([python, str(script), str(path), str(times)], capture_output=True, text=True, check=True)
-    cpu, clock = json.loads(told.stdout.splitlines()[-1])
-    print(f"  a question       {own.cpu + python_cpu:7.2f} s {own.clock:7.2f} s, noise and charge included")
-    print(
-        f"  Tumult           {cpu:7.2f} s {clock:7.2f} s"
-        f"  {cpu / (own.cpu + python_cpu):.1f} x the processor, {clock / own.clock:.1f} x the clock"
+
+REGIONS = PeerQuestion(
+    unit="user_id",
+    key="region",
+    keys=tuple(f"region {i}" for i in range(50)),
+    max_groups=5,
+    max_rows_per_group=3,
+    total=("amount", 0, 100),
+)
+# Of the shape of its tutorial on privacy IDs: how often members of a library checked out each book, and five of them.
+ISBNS = tuple(f"{7919 * book:010}" for book in range(2000))
+BOOKS = PeerQuestion(unit="member_id", key="isbn", keys=ISBNS, max_rows=20)
+FIVE_BOOKS = replace(BOOKS, keys=ISBNS[:5], max_rows=None, max_groups=5, max_rows_per_group=1)
+
+
+def make_checkouts(path: Path, rows: int) -> None:
+    """Checkouts of twenty books by each member on average, of which some books have many and most have few."""
+    book = f"CAST(floor({len(ISBNS)} * power(CAST(hash(i, 2) % 1000000 AS DOUBLE) / 1000000, 2)) AS BIGINT)"
+    duckdb.sql(
+        f"COPY (SELECT CAST(hash(i, 1) % {max(rows // 20, 1)} AS BIGINT) AS member_id, "
+        "lpad(CAST(7919 * book AS VARCHAR), 10, '0') AS isbn, 'The Book ' || book AS title, "
+        "'Author ' || (book % 700) AS author, 1900 + book % 120 AS publication_date, "
+        "'Publisher ' || (book % 90) AS publisher, 'Genre ' || (book % 15) AS genres "
+        f"FROM (SELECT i, {book} AS book FROM range({rows}) AS t(i))) "
+        f"TO '{path}' (FORMAT parquet, ROW_GROUP_SIZE 500000)"
     )
+
+
+def compare_with_tumult(spark: Any, path: Path, rows: int, times: int, python: str) -> None:
+    """Whole questions, noise and charge included, of both systems one after the other."""
+    checkouts = path.with_name(f"checkouts-{rows}.parquet")
+    make_checkouts(checkouts, rows)
+    script = Path(__file__).parent / "peers" / "tumult_questions.py"
+    asked = {
+        "count, sum by 50 regions": (path, REGIONS),
+        "2,000 books": (checkouts, BOOKS),
+        "5 books": (checkouts, FIVE_BOOKS),
+    }
+    for name, (data, question) in asked.items():
+        frame = spark.read.parquet(f"file://{data}")
+        own = measure(spark, times, ask=partial(question.ask, frame))["ask"]
+        command = [python, str(script), str(data), str(times), json.dumps(asdict(question))]
+        told = subprocess.run(command, capture_output=True, text=True, check=True)
+        cpu, clock = json.loads(told.stdout.splitlines()[-1])
+        print(
+            f"  {name:26} {own.cpu:6.2f} s {own.clock:6.2f} s; Tumult {cpu:6.2f} s {clock:6.2f} s:"
+            f" {cpu / own.cpu:5.1f} x the processor, {clock / own.clock:5.1f} x the clock",
+            flush=True,
+        )
 
 
 def main() -> None:
@@ -185,7 +233,7 @@ def main() -> None:
             path = Path(folder, f"events-{rows}.parquet")
             compare(spark, rows, options.times, path)
             if options.tumult:
-                compare_with_tumult(spark, path, options.times, options.tumult)
+                compare_with_tumult(spark, path, rows, options.times, options.tumult)
     spark.stop()
 
 

@@ -1,7 +1,8 @@
-"""Tumult Analytics on its own example: a count and a sum by region, for users who own rows.
+"""Tumult Analytics on questions of the shape of its own examples: a count and perhaps a sum, for people who own rows.
 
-It runs in Tumult's own environment, as a program: ``python tumult_questions.py FILE TIMES`` prints as JSON the least
-seconds of the processor and of the clock, of all processes together, for both answers. Tumult answers one at a time.
+It runs in Tumult's own environment, as a program: ``python tumult_questions.py FILE TIMES QUESTION`` prints as JSON the
+least seconds of the processor and of the clock, of all processes together, for all answers. Tumult answers one at a
+time. The question is a ``PeerQuestion`` of ``benchmarks/spark.py``.
 """
 
 from __future__ import annotations
@@ -19,12 +20,11 @@ from tmlt.analytics import (
     KeySet,
     MaxGroupsPerID,
     MaxRowsPerGroupPerID,
+    MaxRowsPerID,
     PureDPBudget,
     QueryBuilder,
     Session,
 )
-
-REGIONS = [f"region {i}" for i in range(50)]
 
 
 def read_cpu() -> float:
@@ -43,16 +43,23 @@ def read_cpu() -> float:
     return sum(times.get(process, 0) for process in own) / os.sysconf("SC_CLK_TCK")
 
 
-def ask(frame: Any) -> None:
-    budget, keys = PureDPBudget(1), KeySet.from_dict({"region": REGIONS})
-    session = Session.from_dataframe(PureDPBudget(2), "events", frame, protected_change=AddRowsWithID("user_id"))
-    bounded = QueryBuilder("events").enforce(MaxGroupsPerID("region", 5)).enforce(MaxRowsPerGroupPerID("region", 3))
-    for asked in (bounded.groupby(keys).count(), bounded.groupby(keys).sum("amount", 0, 100)):
-        if len(session.evaluate(asked, budget).collect()) != len(REGIONS):
-            raise SystemExit("Tumult gave another number of regions.")
+def ask(frame: Any, question: dict[str, Any]) -> None:
+    key, total = question["key"], question["total"]
+    session = Session.from_dataframe(PureDPBudget(2), "rows", frame, protected_change=AddRowsWithID(question["unit"]))
+    bounded = QueryBuilder("rows")
+    if question["max_rows"]:
+        bounded = bounded.enforce(MaxRowsPerID(question["max_rows"]))
+    else:
+        bounded = bounded.enforce(MaxGroupsPerID(key, question["max_groups"]))
+        bounded = bounded.enforce(MaxRowsPerGroupPerID(key, question["max_rows_per_group"]))
+    grouped = bounded.groupby(KeySet.from_dict({key: question["keys"]}))
+    asked = [grouped.count(), *([grouped.sum(*total)] if total else [])]
+    for query in asked:
+        if len(session.evaluate(query, PureDPBudget(2 / len(asked))).collect()) != len(question["keys"]):
+            raise SystemExit("Tumult gave another number of groups.")
 
 
-def main(path: str, times: int) -> None:
+def main(path: str, times: int, question: dict[str, Any]) -> None:
     os.environ["PYSPARK_PYTHON"] = sys.executable  # its workers need the same packages
     builder = SparkSession.builder.master("local[*]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.driver.memory", "4g").config("spark.driver.host", "127.0.0.1")
@@ -61,11 +68,11 @@ def main(path: str, times: int) -> None:
     frame, found = spark.read.parquet(f"file://{path}"), []
     for _ in range(times):
         before, started = read_cpu(), time.perf_counter()
-        ask(frame)
+        ask(frame, question)
         found.append((read_cpu() - before, time.perf_counter() - started))
     spark.stop()
     print(json.dumps(min(found)))  # told to the benchmark
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3]))

@@ -8,6 +8,7 @@ import decimal
 import logging
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.engines.registry import SPARK, find_engine
+from discreet.engines.spark import scanning
 from discreet.engines.spark.engine import SparkEngine
 from discreet.engines.spark.session import SparkQuestion
 from discreet.engines.spark.tables import ParquetFiles
@@ -26,7 +28,7 @@ from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, Tabl
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Scan
 from discreet.plan.source_kinds import SourceKind, kind_of_source
-from discreet.plan.types import LARGEST_REAL, Type
+from discreet.plan.types import LARGEST_REAL, Type, Value
 from discreet.privacy import Neighbours, Unit
 from tests.engines.spark.loading import NEEDS_SPARK, spark
 from tests.engines.worlds import SALT
@@ -120,16 +122,16 @@ def test_the_schema_of_files_is_looked_up_once_for_each_version(path: Path) -> N
 
 
 def make_broken_texts() -> pa.Array:
-    """Texts of which the second one is not UTF-8."""
-    texts = [b"a", b"\xff\xfe", "é".encode()]
+    """Texts of which the second and the last one, which has more than 20 bytes, are not UTF-8."""
+    texts = [b"a", b"\xff\xfe", "é".encode(), b"\xf0\x9f\x98" * 8]
     return pa.array(texts, pa.binary()).view(pa.string())
 
 
 NAN, INFINITY, BIG = float("nan"), float("inf"), decimal.Decimal(2**63)
 STORED: dict[str, tuple[pa.Array, Type, list[Any]]] = {
-    "texts": (make_broken_texts(), Type.TEXT, ["a", None, "é"]),
-    "long texts": (pa.array(["x" * 20, "é" * 20, "x" * 21, "a ", "A"]), Type.TEXT,
-                   ["x" * 20, "é" * 20, None, "a ", "A"]),
+    "texts": (make_broken_texts(), Type.TEXT, ["a", None, "é", None]),
+    "long texts": (pa.array(["x" * 20, "é" * 20, "😀" * 20, "x" * 21, "é" * 21, "a ", "A"]), Type.TEXT,
+                   ["x" * 20, "é" * 20, "😀" * 20, None, None, "a ", "A"]),
     "doubles": (pa.array([NAN, INFINITY, -INFINITY, -0.0, 5e-324, None]), Type.REAL,
                 [None, LARGEST_REAL, -LARGEST_REAL, 0.0, 5e-324, None]),
     "floats": (pa.array([NAN, INFINITY, -0.0, 0.1], pa.float32()), Type.REAL,
@@ -166,6 +168,35 @@ def test_what_cannot_be_read_is_null(name: str, tmp_path: Path) -> None:
     found = [key[1] for key in engine.run(asked, salt=SALT).keys]
     engine.close()
     assert found == wanted and [str(value) for value in found] == [str(value) for value in wanted]
+
+
+NO_KEYS = [b"\xff", b"\xff", b"\xfe\xff", b"\xf0\x9f\x98" * 8, b"x" * 21, "é".encode() * 21, None]
+
+
+def count_texts(folder: Path) -> dict[Value, int]:
+    """Rows by a text of at most 20 letters: two of one key, one of another, and many that are none."""
+    stored = pa.array([*NO_KEYS, b"a", "😀".encode() * 20, b"a"], pa.binary()).view(pa.string())
+    pq.write_table(pa.table({"ward": stored, "days": range(len(stored))}), folder / "t.parquet")
+    engine = SparkEngine({"visits": folder / "t.parquet"}, CATALOG, spark=spark())
+    groups = engine.run(COUNT, salt=SALT)
+    public = engine.run(replace(COUNT, domain=(("a",), ("b",), (None,))), salt=SALT)
+    engine.close()
+    found = dict(zip((key for (key,) in groups.keys), groups.values[0]))
+    told = dict(zip((key for (key,) in public.keys), public.values[0]))
+    assert told == {key: found[key] for key in told}
+    return found
+
+
+def test_texts_that_are_no_keys_are_one_group(tmp_path: Path) -> None:
+    """Spark groups by bytes, and looks at what they are afterwards."""
+    assert count_texts(tmp_path) == {None: len(NO_KEYS), "a": 2, "😀" * 20: 1}
+
+
+def test_texts_that_nobody_checks_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative control: bytes that are no text would be groups of their own."""
+    monkeypatch.setattr(scanning, "_write_valid", "{}".format)
+    with pytest.raises(EngineFailure):  # Arrow cannot read them as texts, either
+        count_texts(tmp_path)
 
 
 def test_a_text_table_of_version_two_is_refused(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.duckdb.stored_texts import FIRST_MOMENT, LAST_MOMENT, write_from_text
 from discreet.engines.sql.dialect import quote_name
 from discreet.engines.sql.layers import write_real
-from discreet.engines.sql.statement import CutText
+from discreet.engines.sql.statement import UncheckedText
 from discreet.engines.sql.sunk_conditions import StoredValue
 from discreet.errors import InternalError
 from discreet.late_dataclass import dataclass
@@ -94,15 +94,17 @@ def write_stored_column(stored: StoredColumn, declared: Type, max_length: int | 
     return f"CASE {short} {fitting} END"
 
 
-def write_cut_text(stored: StoredColumn, declared: Type, max_length: int | None) -> CutText | None:
-    """A stored text, cut where it is longer than declared; None for everything else.
+def write_unchecked_text(stored: StoredColumn, declared: Type, max_length: int | None) -> UncheckedText | None:
+    """A stored text, cut to one code point more than it may have; None for everything else.
 
-    DuckDB applies this function once to each text of a dictionary, and goes on with the dictionary.
+    DuckDB applies this function once to each text of a dictionary, and goes on with the dictionary. A condition that
+    makes a text NULL would leave it no dictionary.
     """
     if declared is not Type.TEXT or stored.type != "VARCHAR" or max_length is None:
         return None
     value = _write_own_type(stored, declared)
-    return CutText(DIALECT.substring(value, 1, max_length + 1), max_length)
+    cut = DIALECT.substring(value, 1, max_length + 1)
+    return UncheckedText(cut, lambda key: f"CASE WHEN {DIALECT.length(key)} <= {max_length} THEN {key} END")
 
 
 def find_stored_value(stored: StoredColumn, declared: Type, max_length: int | None) -> StoredValue | None:

@@ -18,8 +18,8 @@ from discreet.engines.duckdb.scanning import (
     find_stored_value,
     fits,
     plan_type,
-    write_cut_text,
     write_stored_column,
+    write_unchecked_text,
     write_unguarded_real,
 )
 from discreet.engines.duckdb.session import Settings
@@ -123,9 +123,9 @@ class StoredTables:
         ordinal = DIALECT.code(f"({columns[unit]})", unit.type) if isinstance(unit, Column) else None
         raw = {c: sql for c in columns if (sql := write_unguarded_real(stored[c.name.lower()], c.type)) is not None}
         lengths = {name: known.max_length for name, (_, known) in facts.columns.items()}
-        cut = {c: write_cut_text(stored[c.name.lower()], c.type, lengths[c.name]) for c in columns}
-        cuts = {column: text for column, text in cut.items() if text is not None}
-        values, layers = self._find_values(scan.table), Layers({}, DIALECT, texts := dict[str, str]())
+        texts = ((c, write_unchecked_text(stored[c.name.lower()], c.type, lengths[c.name])) for c in columns)
+        unchecked = {column: text for column, text in texts if text is not None}
+        values, layers = self._find_values(scan.table), Layers({}, DIALECT, bound := dict[str, str]())
         compared = {column: values[column.name] for column in columns if column.name in values}
         forms = {c: form for c in split(bounded.source)[1] if (form := write_stored(c, compared, layers)) is not None}
         return RowSource(
@@ -133,11 +133,11 @@ class StoredTables:
             columns | find_bare_keys(bounded, compared, forms),
             raw,
             ordinal=ordinal or "",
-            texts=texts,
+            texts=bound,
             tested=frozenset(forms),
             condition=" AND ".join(forms.values()),
             in_memory=isinstance(source, Frame),
-            cuts=cuts,
+            unchecked=unchecked,
         )
 
     def _find_values(self, table: str) -> dict[str, StoredValue]:

@@ -79,6 +79,10 @@ def write_unguarded_real(name: str, stored: str, declared: Type) -> str | None:
     return quote_name(name) if stored == "float8" else f"CAST({quote_name(name)} AS float8)"
 
 
+def write_unchecked_text(name: str, stored: str, declared: Type, max_length: int | None) -> None:
+    """Nothing: the length of a text is stored beside it, so that checking it takes little."""
+
+
 def _write_own_type(column: str, stored: str, kind: Type | None) -> str:
     """A stored value in the plan type of its own kind."""
     match kind:

@@ -14,6 +14,7 @@ from typing import assert_never
 from discreet.engines.spark.dialect import DIALECT, quote_name
 from discreet.engines.sql import text_forms
 from discreet.engines.sql.layers import write_real
+from discreet.engines.sql.statement import UncheckedText
 from discreet.errors import InternalError
 from discreet.plan.spark_types import type_of_spark
 from discreet.plan.types import Type
@@ -47,9 +48,34 @@ def write_stored_column(name: str, stored: str, declared: Type, max_length: int 
         return value
     if max_length is None:
         raise InternalError(f"The text {name!r} has no length.")
-    # Of bytes that are no text the code points are counted, too, without an error; so a text is validated once.
-    counted = column if kind is Type.TEXT else value
-    return f"CASE WHEN char_length({counted}) <= {max_length} THEN {value} END"
+    if kind is not Type.TEXT:
+        return f"CASE WHEN char_length({value}) <= {max_length} THEN {value} END"
+    return f"CASE WHEN {_write_is_short(column, max_length)} THEN {value} END"
+
+
+def write_unchecked_text(name: str, stored: str, declared: Type, max_length: int | None) -> UncheckedText | None:
+    """A stored text that is short, perhaps of bytes that are no text; None for everything else.
+
+    Whether bytes are a text takes a look at each of them. Spark groups by bytes, which are equal for equal texts.
+    """
+    if declared is not Type.TEXT or plan_type(stored) is not Type.TEXT or max_length is None:
+        return None
+    column = quote_name(name)
+    return UncheckedText(f"CASE WHEN {_write_is_short(column, max_length)} THEN {column} END", _write_valid)
+
+
+def _write_is_short(column: str, max_length: int) -> str:
+    """Whether a stored text has at most so many code points.
+
+    They are counted of bytes that are no text, too, without an error; so a text is validated once. No code point takes
+    less than a byte, and how many bytes there are Spark knows without reading them.
+    """
+    return f"octet_length({column}) <= {max_length} OR char_length({column}) <= {max_length}"
+
+
+def _write_valid(text: str) -> str:
+    """A text, NULL where its bytes are none."""
+    return f"try_validate_utf8({text})"
 
 
 def write_unguarded_real(name: str, stored: str, declared: Type) -> str | None:
@@ -67,7 +93,7 @@ def _write_own_type(column: str, stored: str, kind: Type | None) -> str:
         case Type.REAL:
             return write_real(DIALECT, column if stored == "double" else f"CAST({column} AS DOUBLE)")
         case Type.TEXT:
-            return f"try_validate_utf8({column})"
+            return _write_valid(column)
         case Type.DATE | Type.TIMESTAMP:
             first, last = _ENDS[kind]
             moment = f"CAST({column} AS TIMESTAMP_NTZ)" if stored == "timestamp" else column

@@ -14,7 +14,7 @@ row adds less than 2^79 to a sum (``check``), tables have fewer than 2^47 rows, 
 # ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import assert_never
 
@@ -38,11 +38,15 @@ ALL = "count(*) AS everything"
 
 
 @dataclass(frozen=True, slots=True)
-class CutText:
-    """A text of at most ``most`` code points as it is; a longer one cut to one code point more."""
+class UncheckedText:
+    """What to group by in place of a text that is checked for each group, and no longer for each row.
+
+    ``sql`` is the text itself where it may be a key, of any other one something that may not be, and about as long as a
+    key may be at most. ``check`` writes the key of a group over the name of that: NULL where it may be none.
+    """
 
     sql: str
-    most: int
+    check: Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +59,8 @@ class RowSource:
     that themselves. ``texts`` names the texts that ``source`` binds. ``tested`` are conditions that hold in every row,
     and ``condition`` is one to be written where the rows are read (``sunk_conditions``); empty where there is none.
     ``in_memory``: the rows lie in memory anyway, so that those of a question may be kept there as well. ``most_rows``
-    is as many as there are or more, where that is known. ``cuts`` gives texts cut, for readers that find those which
-    are too long after they have grouped by them.
+    is as many as there are or more, where that is known. ``unchecked`` gives texts to readers that group by them first,
+    and check them afterwards.
     """
 
     source: str
@@ -69,7 +73,7 @@ class RowSource:
     condition: str = ""
     in_memory: bool = False
     most_rows: int | None = None
-    cuts: Mapping[Column, CutText] = field(default_factory=dict)
+    unchecked: Mapping[Column, UncheckedText] = field(default_factory=dict)
 
 
 class BoundedStatement:
@@ -96,7 +100,7 @@ class BoundedStatement:
         bounded, layers = self.bounded, self._layers
         raw: dict[Expression, str] = {c: f"raw_{name}" for c, name in self._names.items() if c in self.relation.raw}
         items = [f"{layers.write_value(key)} AS k{i}" for i, key in enumerate(bounded.keys)]
-        items += [f"cut_{self._names[key]} AS p{i}" for i, (key, _) in self._find_cuts().items()]
+        items += [f"unchecked_{self._names[key]} AS p{i}" for i, (key, _) in self._find_unchecked().items()]
         items += [f"{write_integer(steps, i, layers, raw)} AS v{i}" for i, steps in enumerate(self.steps)]
         alone = bounded.unit is None
         doubles = {i: write_whole_real(steps, layers, raw, alone=alone) for i, steps in enumerate(self.steps)}
@@ -134,38 +138,39 @@ class BoundedStatement:
         """The values x0 … that a measure tells apart; None for those that do not."""
         return self.distinct.index(measure.argument) if measure.matched and measure.argument is not None else None
 
-    def _find_cuts(self) -> dict[int, tuple[Column, CutText]]:
-        """The keys that can be grouped by as cut texts, p0 …, where each row is its own unit."""
+    def _find_unchecked(self) -> dict[int, tuple[Column, UncheckedText]]:
+        """The keys that can be grouped by before they are checked, p0 …, where each row is its own unit."""
         if self.bounded.unit is not None or any(measure.counts in _OF_VALUES for measure in self.bounded.measures):
             return {}
         columns = {i: key for i, key in enumerate(self.bounded.keys) if isinstance(key, Column)}
-        return {i: (key, self.relation.cuts[key]) for i, key in columns.items() if key in self.relation.cuts}
+        unchecked = self.relation.unchecked
+        return {i: (key, unchecked[key]) for i, key in columns.items() if key in unchecked}
 
     def write_by_rows(self) -> str:
         """The answer where each row is its own unit: plain sums by group. Public keys are filtered afterwards."""
         named = [f"{self._write_row_sum(measure)} AS m{i}" for i, measure in enumerate(self.bounded.measures)]
-        cuts, measures = self._find_cuts(), [f"m{i}" for i in range(len(named))]
-        by = [f"p{i}" if i in cuts else key for i, key in enumerate(self.keys)]
+        unchecked, measures = self._find_unchecked(), [f"m{i}" for i in range(len(named))]
+        by = [f"p{i}" if i in unchecked else key for i, key in enumerate(self.keys)]
         keys, group_by = [f"{name} AS {key}" for name, key in zip(by, self.keys)], f" GROUP BY {', '.join(by)}"
         totals = f"SELECT {', '.join([*keys, *named, ALL])} FROM rows{group_by if by else ''}"
-        clauses = [self.define("totals" if not cuts else "cut_totals", totals)]
-        if cuts:
-            clauses += self._join_cut_groups(cuts, measures)
+        clauses = [self.define("totals" if not unchecked else "unchecked_totals", totals)]
+        if unchecked:
+            clauses += self._check_groups(unchecked, measures)
         items = write_items([*self.keys, *measures])
         return self.write_query(clauses, f"SELECT {items} FROM {self.write_public('totals')}")
 
-    def _join_cut_groups(self, cuts: Mapping[int, tuple[Column, CutText]], measures: Sequence[str]) -> list[str]:
-        """Totals, of those by cut texts: groups of too long a text are one, that of NULL.
+    def _check_groups(
+        self, unchecked: Mapping[int, tuple[Column, UncheckedText]], measures: Sequence[str]
+    ) -> list[str]:
+        """Totals, of those by unchecked texts: groups of texts that may be no keys are one, that of NULL.
 
-        An engine may look at each different text of a column once, if texts are cut by a function; not if a condition
-        makes them NULL. And no key takes more room while rows are grouped than it may have, and one code point.
+        An engine reads fewer texts than there are rows then. No key takes much more room while rows are grouped than it
+        may have.
         """
-        fitting = {
-            i: f"CASE WHEN {self.dialect.length(f'k{i}')} <= {cut.most} THEN k{i} END" for i, (_, cut) in cuts.items()
-        }
-        keys = [f"{fitting.get(i, key)} AS {key}" for i, key in enumerate(self.keys)]
+        checked = {i: text.check(f"k{i}") for i, (_, text) in unchecked.items()}
+        keys = [f"{checked.get(i, key)} AS {key}" for i, key in enumerate(self.keys)]
         sums = [f"{self.dialect.wide_sum(measure)} AS {measure}" for measure in measures]
-        fitted = self.define("fitted", f"SELECT {', '.join([*keys, *measures])} FROM cut_totals")
+        fitted = self.define("fitted", f"SELECT {', '.join([*keys, *measures])} FROM unchecked_totals")
         joined = f"SELECT {', '.join([*self.keys, *sums])} FROM fitted{self.write_group_by()}"
         return [fitted, self.define("totals", joined)]
 
@@ -203,7 +208,7 @@ class BoundedStatement:
         relation, unit = self.relation, self.bounded.unit
         items = [f"{relation.columns[column]} AS {name}" for column, name in self._names.items()]
         items += [f"{relation.raw[c]} AS raw_{n}" for c, n in self._names.items() if c in relation.raw]
-        items += [f"{cut.sql} AS cut_{self._names[key]}" for key, cut in self._find_cuts().values()]
+        items += [f"{text.sql} AS unchecked_{self._names[key]}" for key, text in self._find_unchecked().values()]
         if unit is not None:
             items += [f"{relation.ordinal or 'NULL'} AS ordinal", f"{relation.identity or 'NULL'} AS identity"]
         conditions = " AND ".join(filter(None, (relation.condition, span)))

@@ -26,7 +26,7 @@ from discreet.engines.sql.group_rows import make_groups, sort_groups
 from discreet.engines.sql.relations import StoredTable, name_of_values, rows_of, to_values_table
 from discreet.engines.sql.runner import Runner
 from discreet.engines.sql.spreads import add_spreads
-from discreet.engines.sql.statement import BoundedStatement, RowSource
+from discreet.engines.sql.statement import BoundedStatement, RowSource, UncheckedText
 from discreet.engines.sql.unit_sums import write_by_units
 from discreet.engines.tabulation import Tabulation
 from discreet.errors import EngineFailure, UsageError
@@ -70,6 +70,12 @@ class ColumnForms(Protocol):
 
     def write_unguarded_real(self, name: str, stored: str, declared: Type, /) -> str | None:
         """A stored real as a double that may be NaN or infinite; None for everything else."""
+        ...
+
+    def write_unchecked_text(
+        self, name: str, stored: str, declared: Type, max_length: int | None, /
+    ) -> UncheckedText | None:
+        """A stored text to group by before it is checked; None for everything else, and where that saves nothing."""
         ...
 
 
@@ -225,17 +231,20 @@ class StoredEngine(ABC, Generic[S]):
     def _scan_table(self, session: S, bounded: BoundedPlan, scan: Scan) -> RowSource:
         """A single table as it is stored."""
         stored, facts = self._read_declared(session, scan.table), self._catalog.tables[scan.table]
-        columns, raw = {}, {}
+        columns, raw, unchecked = {}, {}, {}
         for name, (kind, known) in facts.columns.items():
             column, own = Column(scan.name, name, kind), stored.columns[name.lower()]
             columns[column] = self._forms.write_stored_column(*own, kind, known.max_length)
             unguarded = self._forms.write_unguarded_real(*own, kind)
             if unguarded is not None:
                 raw[column] = unguarded
+            text = self._forms.write_unchecked_text(*own, kind, known.max_length)
+            if text is not None:
+                unchecked[column] = text
         ordinal = None
         if isinstance(bounded.unit, Column):
             ordinal = self._dialect.code(f"({columns[bounded.unit]})", bounded.unit.type)
-        return RowSource(stored.source, columns, raw, ordinal=ordinal or "")
+        return RowSource(stored.source, columns, raw, ordinal=ordinal or "", unchecked=unchecked)
 
     def _read_declared(self, session: S, table: str) -> TableColumns:
         """A table that must still be as declared: a cast of another type could fail on a value."""

@@ -13,7 +13,7 @@ from discreet.engines.duckdb import stored_tables
 from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.engines.duckdb.scanning import StoredColumn
 from discreet.engines.memory.engine import MemoryEngine
-from discreet.engines.sql.statement import CutText
+from discreet.engines.sql.statement import UncheckedText
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Scan
@@ -67,9 +67,9 @@ def test_integers_are_the_oracles(tmp_path: Path) -> None:
 def test_texts_that_are_cut_to_a_shorter_key_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: cut to what is allowed, a text that is too long would be counted as another one."""
 
-    def cut(stored: StoredColumn, declared: Type, max_length: int | None) -> CutText | None:
+    def cut(stored: StoredColumn, declared: Type, max_length: int | None) -> UncheckedText | None:
         short = max_length is not None and declared is Type.TEXT
-        return CutText(f'substring("{stored.name}", 1, {max_length})', max_length or 0) if short else None
+        return UncheckedText(f'substring("{stored.name}", 1, {max_length})', lambda key: key) if short else None
 
-    monkeypatch.setattr(stored_tables, "write_cut_text", cut)
+    monkeypatch.setattr(stored_tables, "write_unchecked_text", cut)
     assert find_disagreements(tmp_path) == 2 * len(PLANS)
