@@ -37,14 +37,20 @@ def name_groups(found: Iterable[tuple[Any, ...]], bounded: BoundedPlan) -> list[
 def make_groups(found: Iterable[tuple[Any, ...]], bounded: BoundedPlan) -> Groups:
     """Groups from sorted rows that are read one by one, so that no more is in memory than the groups themselves.
 
-    One unit adds at most as many as it has rows, with keys that are no longer than declared.
+    One unit adds at most as many as it has rows, with keys that are no longer than declared. Rows of one group are
+    added up.
     """
     keys = len(bounded.keys)
     names: list[tuple[Any, ...]] = []
     values: list[list[int]] = [[] for _ in bounded.measures]
     for row in found:
-        names.append(row[:keys])
-        for column, value in zip(values, row[keys:]):
-            column.append(int(value))
+        name = row[:keys]
+        if names and names[-1] == name:
+            for column, value in zip(values, row[keys:]):
+                column[-1] += int(value)
+        else:
+            names.append(name)
+            for column, value in zip(values, row[keys:]):
+                column.append(int(value))
     rounded = (round_totals(bounded, measure, column) for measure, column in zip(bounded.measures, values))
     return Groups(tuple(names), tuple(map(tuple, rounded)))

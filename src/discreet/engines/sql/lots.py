@@ -8,7 +8,7 @@ everything else of them is, among the totals. What is left to do is for the othe
     placed    the pairs that are kept
     lots      sums by group, to be joined to the totals
 
-Where a join would move rows (``Dialect.moves_rows``), or nobody is beyond a limit, all units are treated like these.
+Where a join would move rows (``Dialect.moves_rows``), or a unit has one group at most, all are treated like these.
 
 The secret order is a keyed hash of unit and key *values*, never of positions or codes, which would depend on other
 units; ties fall back to the order of the keys.

@@ -14,7 +14,7 @@ row adds less than 2^79 to a sum (``check``), tables have fewer than 2^47 rows, 
 # ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import assert_never
 
@@ -169,10 +169,22 @@ class BoundedStatement:
         """
         checked = {i: text.check(f"k{i}") for i, (_, text) in unchecked.items()}
         keys = [f"{checked.get(i, key)} AS {key}" for i, key in enumerate(self.keys)]
+        if not self._joins_checked(unchecked):
+            return [self.define("totals", f"SELECT {', '.join([*keys, *measures])} FROM unchecked_totals")]
         sums = [f"{self.dialect.wide_sum(measure)} AS {measure}" for measure in measures]
         fitted = self.define("fitted", f"SELECT {', '.join([*keys, *measures])} FROM unchecked_totals")
         joined = f"SELECT {', '.join([*self.keys, *sums])} FROM fitted{self.write_group_by()}"
         return [fitted, self.define("totals", joined)]
+
+    def _joins_checked(self, unchecked: Iterable[int]) -> bool:
+        """Whether groups of NULL are added up here.
+
+        If NULL is in no public group, they are dropped. Where that would move all groups once more, ``make_groups``
+        adds them up: one row then makes one group at most, as it does with a text that may be a key.
+        """
+        if self.bounded.domain is None:
+            return not self.dialect.moves_rows
+        return not all(map(self._is_known, unchecked))
 
     @property
     def has_lots(self) -> bool:
