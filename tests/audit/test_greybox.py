@@ -160,11 +160,12 @@ def in_memory(sources: Mapping[str, Any], catalog: Catalog) -> Engine:
     return MemoryEngine(sources, catalog)
 
 
+@pytest.mark.parametrize("most", [5, pytest.param(12, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", list(LINES))
-def test_questions_hold_on_the_memory_engine(name: str) -> None:
-    """Every type of question, on many neighbours, in the engine that is easy to read."""
+def test_questions_hold_on_the_memory_engine(name: str, most: int) -> None:
+    """Every type of question, on several neighbours, in the engine that is easy to read; the long run has more."""
     line, asked = LINES[name]
-    found = check_questions(replace(line, make=in_memory), installation.make_rows(), asked, most=12)
+    found = check_questions(replace(line, make=in_memory), installation.make_rows(), asked, most=most)
     assert [str(f) for f in found if not f] == []
 
 
