@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
+from discreet.engines.duckdb import engine as duckdb_engine
 from discreet.engines.duckdb import stored_tables
 from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.engines.duckdb.scanning import StoredColumn
+from discreet.engines.engine import Groups
 from discreet.engines.memory.engine import MemoryEngine
+from discreet.engines.sql.group_rows import make_groups
 from discreet.engines.sql.statement import UncheckedText
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column
@@ -73,3 +79,33 @@ def test_texts_that_are_cut_to_a_shorter_key_are_noticed(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(stored_tables, "write_unchecked_text", cut)
     assert find_disagreements(tmp_path) == 2 * len(PLANS)
+
+
+@pytest.mark.parametrize(
+    "domain", [None, (("abcd",), (None,)), (("abcd",),)], ids=["of the data", "with NULL", "public"]
+)
+def test_one_person_s_long_texts_come_back_as_one_row(
+    domain: tuple[tuple[str | None], ...] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many of them there are: DuckDB adds them up, and nothing that is read grows with them."""
+    read: list[int] = []
+
+    def count(found: Iterable[tuple[Any, ...]], bounded: BoundedPlan) -> Groups:
+        rows = list(found)
+        read.append(len(rows))
+        return make_groups(rows, bounded)
+
+    monkeypatch.setattr(duckdb_engine, "make_groups", count)
+    facts = TableFacts(
+        name="t",
+        columns={"a": (Type.TEXT, ColumnFacts(max_length=LONGEST))},
+        unit=Unit(None),
+        limits=ContributionLimits(),
+    )
+    catalog = Catalog(tables={"t": facts}, neighbours=Neighbours.ADD_REMOVE)
+    for many in (0, 1, 500):
+        table = pa.table({"a": ["abcd", None, *(f"too long {i}" for i in range(many))]})
+        engine = DuckDBEngine({"t": table}, catalog)
+        engine.run(replace(PLANS[0], domain=domain, measures=MEASURES[:1]), salt=SALT)
+        engine.close()
+    assert read == [2 if domain != (("abcd",),) else 1] * 3
