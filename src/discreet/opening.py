@@ -8,8 +8,10 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
+from uuid import uuid4
 
 from discreet.call_forms import refuse_call
 from discreet.codebook import Codebook
@@ -27,7 +29,7 @@ from discreet.ledger.other_ledgers import find_other_ledger
 from discreet.ledger.policy import PERIODS, Cap, Policy
 from discreet.ledger.sqlite import SQLiteLedger
 from discreet.parameters import kind_of, refuse
-from discreet.plan.source_kinds import DATABASE_MARK
+from discreet.plan.source_kinds import SourceKind, split_stored
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
@@ -79,7 +81,8 @@ def _take_parameters_of(
 def curate(tables: Mapping[str, Any], **declared: Any) -> Curator:
     """A curator of frames in memory (Arrow, pandas or polars), with a ledger in memory that ends with the process.
 
-    A frame of Spark, or a text such as ``"postgres:clinic.visits"``, is a table that stays where it is.
+    A frame of Spark, or a text such as ``"postgres:clinic.visits"`` or ``"spark:lake.clinic.visits"``, is a table that
+    stays where it is.
     ``unit`` names the column that says whose row it is; None protects one row. A table without that column reaches the
     unit by ``foreign_keys``, such as ``{"labs.visit_id": "visits.visit_id"}``, or is ``public``; columns that refer
     together are one mapping of a list. The name of a column means this column in every table that has it;
@@ -93,16 +96,22 @@ def curate(tables: Mapping[str, Any], **declared: Any) -> Curator:
 
 
 def _find_frame(given: Any) -> Any:
-    """A frame as it is; a text such as ``postgres:clinic.visits`` as the table that it names."""
-    if not isinstance(given, str) or not given.startswith(DATABASE_MARK):
-        return given
-    from discreet.engines.registry import read_database_tables
+    """A frame as it is; a text such as ``postgres:clinic.visits`` as the table that it names.
 
-    found = read_database_tables(given)
+    Spark tells no state of its data. That of a table is given a name here, once, as that of a frame is: until the
+    process ends, it must not be changed.
+    """
+    named = split_stored(given) if isinstance(given, str) else None
+    if named is None:
+        return given
+    from discreet.engines.registry import find_stored_tables
+
+    found = find_stored_tables(*named).values()
     if len(found) > 1:
         rule = f"names {len(found)} tables with {given!r}"
-        raise ParameterError("tables", rule, "Write 'postgres:schema.table' for each of them. Nothing was charged.")
-    return next(iter(found.values()))
+        raise ParameterError("tables", rule, f"Write '{named[0]}:schema.table' for each of them. Nothing was charged.")
+    (table,) = found
+    return replace(table, release=uuid4().hex) if table.kind is SourceKind.SPARK else table
 
 
 def _make_curator(book: Codebook, frames: Mapping[str, Any] | None) -> Curator:

@@ -83,7 +83,7 @@ def test_where_spark_runs_makes_it_read_files() -> None:
 
 def test_one_dataset_has_one_engine() -> None:
     """Tables that would need two engines are refused; where there are none, the embedded one answers."""
-    another = RegisteredEngine("another", DUCKDB.open)
+    another = RegisteredEngine("another", DUCKDB.open, DUCKDB.count_unread)
     both = {**ENGINES, SourceKind.CSV: another}
     with pytest.raises(UsageError, match=re.escape("'a' and 'b' need different engines (duckdb, another)")):
         find_engine({"a": "v.parquet", "b": "v.csv"}, both)

@@ -39,7 +39,8 @@ def init(
         list[str],
         typer.Argument(
             metavar="DATA...",
-            help="Files or patterns in quotes (.csv, .csv.gz, .parquet, .duckdb), or postgres:SCHEMA.TABLE.",
+            help="Files or patterns in quotes (.csv, .csv.gz, .parquet, .duckdb), or postgres:SCHEMA.TABLE, "
+            "spark:CATALOG.SCHEMA.TABLE.",
         ),
     ],
     *,
@@ -91,15 +92,15 @@ def init(
 def _inspect(data: Sequence[str], *, header: bool) -> DataFiles:
     """The tables of files and of databases, by their schemas alone."""
     from discreet.codebook.data_files import inspect
-    from discreet.plan.source_kinds import DATABASE_MARK
+    from discreet.plan.source_kinds import split_stored
 
-    stored = [text for text in data if text.startswith(DATABASE_MARK)]
-    found = inspect(*(text for text in data if text not in stored), header=header)
+    stored = [named for text in data if (named := split_stored(text)) is not None]
+    found = inspect(*(text for text in data if split_stored(text) is None), header=header)
     if stored:
-        from discreet.engines.registry import read_database_tables
+        from discreet.engines.registry import find_stored_tables
 
-        for text in stored:
-            found = found.add_stored(read_database_tables(text))
+        for kind, name in stored:
+            found = found.add_stored(find_stored_tables(kind, name))
     return found
 
 
@@ -271,10 +272,11 @@ def _place_beside(data: str) -> Path:
     That of tables of a database is put here, under the name of their schema.
     """
     from discreet.codebook.data_files import name_table
-    from discreet.plan.source_kinds import DATABASE_MARK
+    from discreet.plan.source_kinds import split_stored
 
-    if data.startswith(DATABASE_MARK):
-        return Path(f"{name_table(data.removeprefix(DATABASE_MARK))}.toml")
+    stored = split_stored(data)
+    if stored is not None:
+        return Path(f"{name_table(stored[1])}.toml")
     file = Path(data)
     if not re.search(r"[*?\[]", data):
         return file.with_name(file.name.partition(".")[0] + ".toml")

@@ -33,7 +33,7 @@ from discreet.plan.catalog import (
     TableFacts,
 )
 from discreet.plan.csv_form import CsvEncoding, CsvForm, DateOrder, delimiter_of_path
-from discreet.plan.source_kinds import SourceKind
+from discreet.plan.source_kinds import STORED_KINDS, SourceKind
 from discreet.plan.times import list_starts, to_days
 from discreet.plan.types import Type, Value
 from discreet.privacy import PAYABLE, Budget, Neighbours, Unit
@@ -307,7 +307,7 @@ def _make_source(place: SourceEntry, name: str, folder: Path, spark: str | None)
     kind = next(kind for kind in kinds if getattr(place, kind) is not None)
     table = (place.table or name) if kind is SourceKind.DUCKDB else None
     where = getattr(place, kind)
-    path = where if kind in (SourceKind.POSTGRES, SourceKind.SPARK) else str(folder / where)
+    path = where if kind in STORED_KINDS else str(folder / where)
     form = _make_form(place) if kind is SourceKind.CSV else None
     address = spark if kind in (SourceKind.PARQUET, SourceKind.SPARK) else None
     return TableSource(kind=kind, path=path, table=table, release=place.release, form=form, address=address)

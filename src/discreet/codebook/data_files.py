@@ -19,7 +19,7 @@ from discreet.errors import UsageError
 from discreet.late_dataclass import dataclass
 from discreet.plan.conversions import SQLITE_MARK, advise_conversion, advise_sqlite
 from discreet.plan.csv_form import WIDE_MARKS, CsvForm, guess_form, name_columns, read_first_line, split_header
-from discreet.plan.source_kinds import DatabaseTable, SourceKind, require_kind
+from discreet.plan.source_kinds import STORED_KINDS, DatabaseTable, SourceKind, require_kind
 from discreet.plan.types import Type
 
 _NO_NAMES = {"", "true", "false", "null", "none", "nan", "na", "n/a", "inf", "yes", "no"}
@@ -87,9 +87,10 @@ class DataFiles:
     def add_stored(self, tables: Mapping[str, DatabaseTable]) -> DataFiles:
         """The same with tables of a database, by their names there; the codebook's are in small letters and plain."""
         named = {re.sub(r"\W+", "_", name).strip("_").lower() or "data": table for name, table in tables.items()}
-        files = any(source.kind is not SourceKind.POSTGRES for source in self.sources.values())
-        if len(named) < len(tables) or files or self.tables.keys() & named.keys():
-            what = "Tables of a database and files cannot be" if files else "Two tables of one name cannot be"
+        places = {source.kind for source in self.sources.values()} | {table.kind for table in tables.values()}
+        if len(named) < len(tables) or len(places) > 1 or self.tables.keys() & named.keys():
+            several = f"Tables of several places ({', '.join(sorted(places))})"
+            what = f"{several if len(places) > 1 else 'Two tables of one name'} cannot be"
             raise UsageError(f"{what} in one codebook. Write one for each. Nothing was read or charged.")
         return replace(
             self,
@@ -136,7 +137,7 @@ def inspect(*files: str, header: bool = False) -> DataFiles:
 
 def find_parts(files: Sequence[str], found: DataFiles) -> str | None:
     """A pattern that would make one table of files that all have the same columns; None where they do not look so."""
-    if any(source.kind is SourceKind.POSTGRES for source in found.sources.values()):
+    if any(source.kind in STORED_KINDS for source in found.sources.values()):
         return None
     paths = [Path(file) for file in files]
     same = len({tuple(schema.items()) for schema in found.tables.values()}) == 1 and len(found.tables) == len(files) > 1

@@ -17,11 +17,18 @@ from discreet.codebook.owners import UnitName
 from discreet.codebook.rules import FORM_WORDS
 from discreet.late_dataclass import dataclass
 from discreet.plan.csv_form import CsvForm, delimiter_of_path
-from discreet.plan.source_kinds import SourceKind
+from discreet.plan.source_kinds import STORED_KINDS, SourceKind
 from discreet.plan.types import Type
 
 # How the comment begins that says where the types of a table come from.
 TYPES_NOTE = "# About the types: "
+# What is said of the state of tables that stay where they are, and its first name where there has to be one.
+_RELEASE_NOTES = {
+    SourceKind.POSTGRES: "# If the database is written to, name the state of the data in the source: "
+    'release = "2024-06".',
+    SourceKind.SPARK: "# The release names the state of the data. When the data has changed, change the name.",
+}
+_FIRST_RELEASE = "1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +78,9 @@ def draft_table(table: str, found: DataFiles, choices: Choices, folder: Path) ->
 
 def _write_place(table: str, found: DataFiles, folder: Path) -> str:
     source = found.sources[table]
-    if source.kind is SourceKind.POSTGRES:
-        return f"{{ {source.kind} = {_to_text(source.path)} }}"
+    if source.kind in STORED_KINDS:
+        release = f", release = {_to_text(_FIRST_RELEASE)}" if source.kind is SourceKind.SPARK else ""
+        return f"{{ {source.kind} = {_to_text(source.path)}{release} }}"
     path = os.path.relpath(source.path, folder).replace(os.sep, "/")
     usual = CsvForm(delimiter=delimiter_of_path(path))
     form = source.form or usual
@@ -98,8 +106,8 @@ def _write_table(table: str, found: DataFiles, choices: Choices, place: str) -> 
     lines = [f"[tables.{_to_key(table)}]"]
     if place:
         lines.append(f"source = {place}")
-    if found.sources[table].kind is SourceKind.POSTGRES:
-        lines.append('# If the database is written to, name the state of the data in the source: release = "2024-06".')
+    if found.sources[table].kind in STORED_KINDS:
+        lines.append(_RELEASE_NOTES[found.sources[table].kind])
     if len(found.tables) > 1:
         lines += _write_references(table, found, unit, choices)
     if choices.unit != ROW:
@@ -123,7 +131,7 @@ def _describe_types(table: str, found: DataFiles) -> str:
         return f"{TYPES_NOTE}only the header was read. There are {', '.join(Type)}."
     if table in found.proposed:
         return f"{TYPES_NOTE}they were proposed from the values, with the owner's leave."
-    place = "database" if found.sources[table].kind is SourceKind.POSTGRES else "file"
+    place = "database" if found.sources[table].kind in STORED_KINDS else "file"
     return f"{TYPES_NOTE}they are those of the {place}; no value was read."
 
 

@@ -66,7 +66,7 @@ def types_of(frame: Any) -> dict[str, Type | None]:
     raise ParameterError(
         "frames",
         f"hold a {type(frame).__name__}",
-        "Give a pandas, polars or Spark frame, a pyarrow table or dataset, or the text 'postgres:schema.table'.",
+        "Give a pandas, polars or Spark frame, a pyarrow table or dataset, or a text such as 'postgres:schema.table'.",
     )
 
 

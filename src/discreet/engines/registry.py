@@ -13,15 +13,18 @@ from typing import Any, TypeAlias
 from discreet.engines.engine import Engine
 from discreet.engines.proposal import TypeProposal
 from discreet.engines.unread import ValueReport
-from discreet.errors import UsageError
+from discreet.errors import InternalError, UsageError
 from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog
 from discreet.plan.relations import Relation, Values
-from discreet.plan.source_kinds import DATABASE_MARK, DatabaseTable, SourceKind, kind_of_source
+from discreet.plan.source_kinds import DatabaseTable, SourceKind, kind_of_source
 from discreet.plan.types import NamedColumn, Type
 
 ValueCounter: TypeAlias = Callable[[Any, str, Mapping[str, Type], Mapping[str, int], str | None], ValueReport]
 """Counts what of a source cannot be read: its table, the declared types and lengths, and the column of the unit."""
+
+TableReader: TypeAlias = Callable[[str], Mapping[str, DatabaseTable]]
+"""Finds the tables that the name of one, or of a schema, stands for: by their own names."""
 
 EngineOpener: TypeAlias = Callable[[Mapping[str, Any], Catalog, int | None], Engine]
 """Makes an engine from sources, what is declared about them, and the number of threads that it may use."""
@@ -29,11 +32,15 @@ EngineOpener: TypeAlias = Callable[[Mapping[str, Any], Catalog, int | None], Eng
 
 @dataclass(frozen=True, slots=True)
 class RegisteredEngine:
-    """An engine by its name, how it is opened, and how the owner of the data has its values counted, if at all."""
+    """An engine by its name, and how it is opened; how the owner of the data has values counted, and tables found.
+
+    None where it has no tables that are found by name.
+    """
 
     name: str
     open: EngineOpener
-    count_unread: ValueCounter | None = None
+    count_unread: ValueCounter
+    read_tables: TableReader | None = None
 
 
 def _open_duckdb(sources: Mapping[str, Any], catalog: Catalog, threads: int | None) -> Engine:
@@ -66,9 +73,27 @@ def _count_in_postgres(*given: Any) -> ValueReport:
     return owner_checks.count_unread(*given)
 
 
+def _count_in_spark(*given: Any) -> ValueReport:
+    from discreet.engines.spark import owner_checks
+
+    return owner_checks.count_unread(*given)
+
+
+def _find_in_postgres(name: str) -> Mapping[str, DatabaseTable]:
+    from discreet.engines.postgres import owner_checks
+
+    return owner_checks.find_stored_tables(name)
+
+
+def _find_in_spark(name: str) -> Mapping[str, DatabaseTable]:
+    from discreet.engines.spark import owner_checks
+
+    return owner_checks.find_stored_tables(name)
+
+
 DUCKDB = RegisteredEngine("duckdb", _open_duckdb, _count_in_duckdb)
-POSTGRES = RegisteredEngine("postgres", _open_postgres, _count_in_postgres)
-SPARK = RegisteredEngine("spark", _open_spark)
+POSTGRES = RegisteredEngine("postgres", _open_postgres, _count_in_postgres, _find_in_postgres)
+SPARK = RegisteredEngine("spark", _open_spark, _count_in_spark, _find_in_spark)
 ENGINES: Mapping[SourceKind, RegisteredEngine] = {
     SourceKind.PARQUET: DUCKDB,
     SourceKind.CSV: DUCKDB,
@@ -114,25 +139,18 @@ def count_unread(
     source: Any, table: str, types: Mapping[str, Type], lengths: Mapping[str, int], unit: str | None = None
 ) -> ValueReport:
     """Count what of a table cannot be read as declared, and its units by a column. For the owner of the data alone."""
-    engine = find_engine({table: source})
-    if engine.count_unread is None:
-        raise UsageError(
-            f"The values of the table {table!r} cannot be counted: the engine {engine.name} has no such check. "
-            "Nothing was charged."
-        )
-    return engine.count_unread(source, table, types, lengths, unit)
+    return find_engine({table: source}).count_unread(source, table, types, lengths, unit)
 
 
-def read_database_tables(text: str) -> Mapping[str, DatabaseTable]:
-    """The tables that ``postgres:clinic.visits`` or ``postgres:clinic`` names, with the types of their columns.
+def find_stored_tables(kind: SourceKind, name: str) -> Mapping[str, DatabaseTable]:
+    """The tables that the name of one, or of a schema, stands for, with the types of their columns.
 
-    The names are those of the tables without their schema. Of the database only the catalog is read.
+    They go by their own names, without their schema. Of the database only the catalog is read.
     """
-    from discreet.engines.postgres import owner_checks
-    from discreet.engines.postgres.tables import read_name
-
-    found = owner_checks.read_schemas(text.removeprefix(DATABASE_MARK))
-    return {read_name(path, path).table: DatabaseTable(path, types) for path, types in found.items()}
+    read_tables = ENGINES[kind].read_tables
+    if read_tables is None:
+        raise InternalError(f"Tables of the kind {kind} have no names.")
+    return read_tables(name)
 
 
 def propose_types(source: Any, table: str) -> TypeProposal:

@@ -33,21 +33,31 @@ ENDINGS: Mapping[str, SourceKind] = {
 }
 
 
-DATABASE_MARK = "postgres:"
-"""What stands before the name of a table of a database, or of a schema, where the names of files stand as well."""
+STORED_KINDS = frozenset({SourceKind.POSTGRES, SourceKind.SPARK})
+"""The kinds of tables that stay where they are and have a full name there; all others are files or in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class DatabaseTable:
-    """A table of a PostgreSQL database by its schema and name, with the types of its columns as the catalog has them.
+    """A table of a PostgreSQL database or of a catalog of Spark by its full name, with the types of its columns there.
 
     A column of a type that questions cannot use has None. ``release`` may name the state of the data.
     """
 
     path: str
     types: Mapping[str, Type | None]
+    kind: SourceKind
     release: str | None = None
-    kind: SourceKind = SourceKind.POSTGRES
+
+
+def split_stored(text: str) -> tuple[SourceKind, str] | None:
+    """The kind and the name of tables that stay where they are, as they stand among names of files; None for a file.
+
+    >>> split_stored("postgres:clinic.visits"), split_stored("visits.csv")
+    ((<SourceKind.POSTGRES: 'postgres'>, 'clinic.visits'), None)
+    """
+    kind, _, name = text.partition(":")
+    return (SourceKind(kind), name) if kind in STORED_KINDS and name else None
 
 
 def kind_of_path(path: str) -> SourceKind | None:

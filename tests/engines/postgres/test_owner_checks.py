@@ -11,9 +11,10 @@ import pytest
 import discreet
 from discreet.codebook import Codebook
 from discreet.engines.postgres.address import ADDRESS
-from discreet.engines.registry import count_unread, read_database_tables
+from discreet.engines.registry import count_unread, find_stored_tables
 from discreet.engines.unread import Unread
 from discreet.errors import ParameterError, UsageError
+from discreet.plan.source_kinds import SourceKind
 from discreet.plan.types import Type
 from tests.cli.commands import Run
 from tests.engines.postgres.loading import Place, database, load
@@ -132,7 +133,7 @@ def test_a_schema_is_drafted(run: Run, ward: str, tmp_path: Path, monkeypatch: p
         (["postgres:Ward.7.hidden"], "no table in the schema"),
         (['postgres:"Ward.7".gone'], "is not in the database"),
         (['postgres:"Ward.7".labs', 'postgres:"Ward.7".labs'], "Two tables of one name"),
-        (["x.csv", 'postgres:"Ward.7".labs'], "database and files"),
+        (["x.csv", 'postgres:"Ward.7".labs'], "several places (csv, postgres)"),
     ],
 )
 @pytest.mark.usefixtures("ward")
@@ -147,7 +148,7 @@ def test_what_is_not_drafted(
 
 def test_a_role_without_any_column_sees_nothing(ward: str) -> None:
     """A table that may not be read is not even named; the owner of the database sees it."""
-    assert set(read_database_tables(f"postgres:{ward}")) == {"labs", 'Old "Visits"'}
+    assert set(find_stored_tables(SourceKind.POSTGRES, f"{ward}")) == {"labs", 'Old "Visits"'}
 
 
 def test_curate_takes_tables_of_a_database(ward: str) -> None:

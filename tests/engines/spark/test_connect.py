@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,13 @@ from typing import Any
 import pytest
 
 import discreet
-from discreet.engines.spark.engine import SparkEngine
+from discreet.engines.registry import count_unread, find_stored_tables
+from discreet.engines.spark.engine import ADDRESS, SparkEngine
 from discreet.engines.spark.session import SparkQuestion, start_spark
 from discreet.errors import EngineFailure, UsageError
 from discreet.plan.catalog import Catalog
+from discreet.plan.source_kinds import SourceKind
+from discreet.plan.types import Type
 from discreet.privacy import Budget, Neighbours
 from tests.engines.conformance.engines import DUCKDB
 from tests.engines.conformance.test_tabulation import make_tabulation, tabulate
@@ -118,8 +122,10 @@ def test_what_computes_is_refused(name: str, remote: Any, tmp_path: Path) -> Non
         SparkEngine({"t": given}, catalog(None)).schema("t")
 
 
-def test_tables_of_a_catalog_and_views(remote: Any, tmp_path: Path) -> None:
-    """A stored table is read, and a view refused."""
+def test_tables_of_a_catalog_and_views(
+    remote: Any, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stored table is read, found by its schema, and its values counted; a view is refused, and not found."""
     write_clinic(tmp_path)
     remote.sql(f"CREATE TABLE visits USING parquet LOCATION 'file://{tmp_path}/stored' AS SELECT 7 AS days")
     remote.sql("CREATE VIEW seen AS SELECT 1 / days AS days FROM visits")
@@ -129,6 +135,12 @@ def test_tables_of_a_catalog_and_views(remote: Any, tmp_path: Path) -> None:
     viewed = SparkEngine({"t": remote.table("default.seen")}, nothing)
     with pytest.raises(UsageError, match="computes something"):
         viewed.schema("t")
+    monkeypatch.setenv(ADDRESS, address)
+    (found,) = find_stored_tables(SourceKind.SPARK, "default").values()
+    assert (found.path, found.types) == ("default.visits", {"days": Type.INTEGER})
+    stored = replace(found, release="1")
+    report = count_unread(stored, "visits", {"days": Type.INTEGER}, {})
+    assert report.rows == 1 and report.unread == ()
     remote.sql("DROP VIEW seen")
     remote.sql("DROP TABLE visits")
 

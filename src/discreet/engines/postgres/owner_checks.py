@@ -10,20 +10,19 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from discreet.engines.failure import LOG
+from discreet.engines.postgres import scanning
 from discreet.engines.postgres.address import ADDRESS, find_address
 from discreet.engines.postgres.dialect import DIALECT, MARK, quote_name
-from discreet.engines.postgres.scanning import fits, plan_type, write_stored_column
 from discreet.engines.postgres.session import PostgresSession
 from discreet.engines.postgres.tables import TableName, read_columns, read_name
-from discreet.engines.sql.unread_values import CheckedColumn, count_unread_values
+from discreet.engines.sql.unread_values import count_unread_values, pair_columns
 from discreet.engines.unread import ValueReport
 from discreet.errors import UsageError
+from discreet.plan.source_kinds import DatabaseTable, SourceKind
 from discreet.plan.types import Type
 
 T = TypeVar("T")
 
-# No text in PostgreSQL is longer, so this is no limit.
-ANY_LENGTH = 2**30
 # Tables of a schema that this role may read something of. Partitions are parts of their table.
 _TABLES = f"""
 SELECT CAST(c.relname AS text) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -41,36 +40,25 @@ def count_unread(
 
     def count(session: PostgresSession) -> ValueReport:
         stored = read_columns(session, name, table)
-        columns = [
-            _pair_column(name, stored.get(column.lower()), column, declared, lengths.get(column))
-            for column, declared in types.items()
-        ]
+        columns = pair_columns(scanning, stored, types, lengths, place=str(name), write_text=_write_text)
         return count_unread_values(session.run, name.sql, columns, DIALECT, unit)
 
     return _do(f"The table {table!r} cannot be read", count)
 
 
-def _pair_column(
-    name: TableName, own: tuple[str, str] | None, column: str, declared: Type, length: int | None
-) -> CheckedColumn:
-    """A declared column with the stored one, its name and its type."""
-    if own is None:
-        raise UsageError(f"{name} has no column {column!r} that this role may read. Nothing was charged.")
-    if not fits(plan_type(own[1]), declared):
-        raise UsageError(f"The column {column!r} of {name} cannot be read as {declared}. Nothing was charged.")
-    read = write_stored_column(*own, declared, ANY_LENGTH if length is None else length)
-    return CheckedColumn(column, f"CAST({quote_name(own[0])} AS text)", read, declared, length)
+def _write_text(name: str) -> str:
+    return f"CAST({quote_name(name)} AS text)"
 
 
-def read_schemas(text: str) -> Mapping[str, Mapping[str, Type | None]]:
-    """The columns of one table (``clinic.visits``), or of all tables of a schema (``clinic``) that this role may read.
+def find_stored_tables(text: str) -> Mapping[str, DatabaseTable]:
+    """One table (``clinic.visits``), or all tables of a schema (``clinic``) that this role may read, by their names.
 
-    Tables are named as a codebook names them. A column of a type that questions cannot use has None. No value is read.
+    A column of a type that questions cannot use has None. No value is read.
     """
-    return _do("The schema of the database cannot be read", _read_schemas, text)
+    return _do("The schema of the database cannot be read", _find_stored_tables, text)
 
 
-def _read_schemas(session: PostgresSession, text: str) -> Mapping[str, Mapping[str, Type | None]]:
+def _find_stored_tables(session: PostgresSession, text: str) -> Mapping[str, DatabaseTable]:
     try:
         names = [read_name(text, text)]
     except UsageError:
@@ -81,10 +69,12 @@ def _read_schemas(session: PostgresSession, text: str) -> Mapping[str, Mapping[s
             f"There is no table in the schema {text!r} that this role may read. Give a schema, such as clinic, or a "
             "table, such as clinic.visits. Nothing was charged."
         )
-    return {
-        str(name): {own: plan_type(kind) for own, kind in read_columns(session, name, str(name)).values()}
-        for name in names
-    }
+    found = {}
+    for name in names:
+        columns = read_columns(session, name, str(name)).values()
+        types = {own: scanning.plan_type(kind) for own, kind in columns}
+        found[name.table] = DatabaseTable(str(name), types, SourceKind.POSTGRES)
+    return found
 
 
 def _do(problem: str, work: Callable[..., T], *arguments: Any) -> T:

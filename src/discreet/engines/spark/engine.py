@@ -52,7 +52,7 @@ class SparkEngine(StoredEngine[SparkQuestion]):
         if spark is None and frames:
             spark = frames[0].sparkSession
         try:
-            self._spark = spark or start_spark(address or _find_address(sources))
+            self._spark = spark or start_spark(address or find_address(sources))
         except UsageError:
             raise
         except Exception as error:
@@ -103,7 +103,7 @@ class SparkEngine(StoredEngine[SparkQuestion]):
         )
 
 
-def _find_address(sources: Mapping[str, Any]) -> str | None:
+def find_address(sources: Mapping[str, Any]) -> str | None:
     """Where Spark runs: the environment first, because an address may hold a token; then the codebook."""
     declared = (getattr(source, "address", None) for source in sources.values())
     return os.environ.get(ADDRESS) or next(filter(None, declared), None)

@@ -151,10 +151,15 @@ def _refuse_computing(table: str, what: str) -> UsageError:
 
 def _check_described(spark: Any, name: str, table: str) -> None:
     """Refuse a table of a catalog that is a view or is parsed, by what the catalog says of it."""
-    rows = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").toArrow().to_pylist()
-    said = {str(row["col_name"]): str(row["data_type"]).lower() for row in rows}
+    said = describe_table(spark, name)
     if said.get("Type") not in ("managed", "external") or said.get("Provider") not in _PLAIN_PROVIDERS:
         raise _refuse_computing(table, f"{said.get('Type')} {said.get('Provider')}")
+
+
+def describe_table(spark: Any, name: str) -> Mapping[str, str]:
+    """What a catalog says of a table or view: among its columns its ``Type`` and ``Provider``, in small letters."""
+    rows = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").toArrow().to_pylist()
+    return {str(row["col_name"]): str(row["data_type"]).lower() for row in rows}
 
 
 def _check_connect_plan(spark: Any, plan: Any, table: str) -> None:

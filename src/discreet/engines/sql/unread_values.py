@@ -7,17 +7,22 @@ nothing here is part of an engine or a curator, and no analyst can reach it.
 # ruff: noqa: S608  # all SQL is written here; names are quoted
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from discreet.engines.sql.dialect import Dialect
+from discreet.engines.sql.stored_engine import ColumnForms
 from discreet.engines.unread import MISSING_WORDS, Unread, ValueReport
+from discreet.errors import UsageError
 from discreet.late_dataclass import dataclass
 from discreet.plan.types import Type
 
 # Columns that are looked at in one statement, and how much of a value is shown as an example.
 _COLUMNS = 100
 _EXAMPLE_LENGTH = 40
+# No text of an engine is longer, so this is no limit.
+_ANY_LENGTH = 2**30
+_WORDS = {f"missing{i}": word for i, word in enumerate(("", *MISSING_WORDS))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,27 +39,52 @@ class CheckedColumn:
     length: int | None = None
 
 
+def pair_columns(
+    forms: ColumnForms,
+    stored: Mapping[str, tuple[str, str]],
+    types: Mapping[str, Type],
+    lengths: Mapping[str, int],
+    *,
+    place: str,
+    write_text: Callable[[str], str],
+) -> list[CheckedColumn]:
+    """The declared columns with the stored ones, of which ``stored`` has the names and types.
+
+    ``place`` is their table, for messages; ``write_text`` writes the column of a name as a text.
+    """
+    columns = []
+    for name, declared in types.items():
+        own, length = stored.get(name.lower()), lengths.get(name)
+        if own is None:
+            raise UsageError(f"{place} has no column {name!r} that may be read. Nothing was charged.")
+        if not forms.fits(forms.plan_type(own[1]), declared):
+            raise UsageError(f"The column {name!r} of {place} cannot be read as {declared}. Nothing was charged.")
+        read = forms.write_stored_column(*own, declared, _ANY_LENGTH if length is None else length)
+        columns.append(CheckedColumn(name, write_text(own[0]), read, declared, length))
+    return columns
+
+
 def count_unread_values(
-    run: Callable[[str], Sequence[tuple[Any, ...]]],
+    run: Callable[[str, Mapping[str, str]], Sequence[tuple[Any, ...]]],
     relation: str,
     columns: Sequence[CheckedColumn],
     dialect: Dialect,
     unit: str | None = None,
 ) -> ValueReport:
     """Count the values of a relation that questions take as missing; with ``unit`` also its units."""
-    ((rows,),) = run(f"SELECT count(*) FROM {relation}")
+    ((rows,),) = run(f"SELECT count(*) FROM {relation}", {})
     lost: list[Unread] = []
     for start in range(0, len(columns), _COLUMNS):
         part = columns[start : start + _COLUMNS]
         items = [item for column in part for item in _write_items(column, dialect)]
-        (found,) = run(f"SELECT {', '.join(items)} FROM {relation}")
+        (found,) = run(f"SELECT {', '.join(items)} FROM {relation}", _WORDS)
         for place, column in enumerate(part):
             lost += _list_unread(column, *found[4 * place : 4 * place + 4])
     units = None
     if unit is not None:
         read = next(column.read for column in columns if column.name == unit)
         query = f"SELECT count(*) FILTER (WHERE ({read}) IS NULL), count(DISTINCT ({read})) FROM {relation}"
-        ((nobody, units),) = run(query)
+        ((nobody, units),) = run(query, {})
         lost += [Unread(None, f"rows without a {unit}", nobody)] if nobody else []
     return ValueReport(rows, tuple(lost), units)
 
@@ -70,7 +100,7 @@ def _write_items(column: CheckedColumn, dialect: Dialect) -> Iterator[str]:
 
 def _write_is_missing(text: str, dialect: Dialect) -> str:
     """Whether a text is a word for a missing value, or blank."""
-    words = ", ".join(f"'{word}'" for word in ("", *MISSING_WORDS))
+    words = ", ".join(map(dialect.parameter, _WORDS))
     return f"({dialect.lower(dialect.trim(text))} IN ({words}))"
 
 
