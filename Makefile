@@ -12,12 +12,13 @@ SPARK  := $(VENV)/.spark
 JAVA   := $(if $(JAVA_HOME),$(wildcard $(JAVA_HOME)/bin/java),$(shell command -v java))
 PIP    := -m pip --disable-pip-version-check --quiet install
 
-# One process after the others: Java is started once, and has both cores. Spark is half a gigabyte, so it is added for
-# these tests alone, and where there is Java to run it.
+# Spark's tests are one process, with one Java, beside those of everything else: neither keeps two cores busy by itself.
+# Spark is half a gigabyte, so it is added for these tests alone, and where there is Java to run it.
 ASK_SPARK = $(BIN)/python -m pytest -q -m "spark and not long" tests/engines
+SAID      = $(VENV)/.spark-tests.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test lint types unit test-spark coverage test-long bench bench-accuracy docs lock clean
+.PHONY: help demo serve test lint types unit suite test-spark coverage test-long bench bench-accuracy docs lock clean
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -60,15 +61,15 @@ types: $(READY)  ## strict types
 	$(BIN)/mypy
 
 unit: $(READY) $(if $(JAVA),$(SPARK))  ## the tests alone; those of Spark where there is Java
+	@$(MAKE) --no-print-directory --keep-going --jobs 2 suite $(if $(JAVA),test-spark)
+	@$(if $(JAVA),true,echo "Skipped: the tests of Spark, which needs Java 17 (Debian: apt-get install openjdk-17-jre-headless). With it, make test runs them.")
+
+suite: $(READY)
 	$(BIN)/python -m pytest -q -n 2 -m "not long and not spark"
-ifdef JAVA
-	$(ASK_SPARK)
-else
-	@echo "Skipped: the tests of Spark, which needs Java 17 (Debian: apt-get install openjdk-17-jre-headless). With it, make test runs them."
-endif
 
 test-spark: $(SPARK)  ## the tests of Spark alone, which is half a gigabyte and needs Java
-	$(ASK_SPARK)
+	@echo '$(ASK_SPARK)'
+	@$(ASK_SPARK) > $(SAID) 2>&1; code=$$?; echo; echo "Tests of Spark:"; cat $(SAID); exit $$code
 
 coverage: $(READY) $(if $(JAVA),$(SPARK))  ## which lines of src the tests run
 	$(BIN)/python -m pytest -q -n 2 -m "not long and not spark" --cov --cov-report=

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import mpmath
 import pytest
 
 from discreet import demo
@@ -20,6 +21,13 @@ from tests.service.served import Hospital, serve_hospital
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo's data and codebook, written once; tests copy it by ``hospital``."""
     return demo.write(tmp_path_factory.mktemp("demo")).parent
+
+
+@pytest.fixture(autouse=True)
+def digits() -> Iterator[None]:
+    """The digits of long numbers that a test sets, it sets for itself: with fewer, oracles of others take minutes."""
+    with mpmath.workdps(mpmath.mp.dps):
+        yield
 
 
 @pytest.fixture

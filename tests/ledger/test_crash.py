@@ -164,12 +164,20 @@ def test_check_then_insert_would_overspend(tmp_path: Path) -> None:
 
     def spend(who: int) -> None:
         book = open_sqlite(tmp_path, Budget(epsilon=1))
-        begin = SQLiteStore.begin
+        begin, commit = SQLiteStore.begin, SQLiteStore.commit
 
-        def careless(self: SQLiteStore, *, write: bool) -> None:
+        def careless(self: SQLiteStore, *, write: bool) -> None:  # that is the fault
             begin(self, write=False)
 
+        def together(self: SQLiteStore) -> None:
+            """All have read what was spent before the first of them writes."""
+            (tmp_path / f"read by {who}").touch()
+            while len(list(tmp_path.glob("read by *"))) < 4:
+                time.sleep(0.001)
+            commit(self)
+
         setattr(SQLiteStore, "begin", careless)  # noqa: B010  # in the child alone
+        setattr(SQLiteStore, "commit", together)  # noqa: B010
         for i in range(40):
             book.reserve(charge(f"{who}-{i}", Fraction(1, 100)))
 

@@ -90,7 +90,7 @@ def test_analysts_cannot_reach_exact_counts() -> None:
     """Only the command line of the owner and the owner's guide know these functions: no curator, no engine."""
     commands = {"cli/check.py", "cli/import_file.py", "cli/init.py", "cli/main.py", "service/data_folder.py"}
     rooms = {"owner_checks", "type_proposals", "file_import"}
-    modules = {"duckdb/" + room for room in rooms} | {"postgres/owner_checks"}
+    modules = {"duckdb/" + room for room in rooms} | {"postgres/owner_checks", "spark/owner_checks"}
     allowed = {"engines/registry.py", *(f"engines/{module}.py" for module in modules), *commands}
     words = r"\b(owner_checks|count_unread|file_import|import_file|sqlite_rows|type_proposals|propose_types)\b"
     assert namers(words) == allowed
