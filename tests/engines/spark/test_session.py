@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from discreet.engines.spark.session import SparkQuestion
 from tests.engines.spark.clinic import SENTENCE
-from tests.engines.spark.loading import NEEDS_SPARK
+from tests.engines.spark.loading import NEEDS_SPARK, SETTINGS, spark
 
 pytestmark = NEEDS_SPARK
 
@@ -127,3 +128,15 @@ def test_a_question_would_wait_for_ever(tmp_path: Path) -> None:
     """Negative control: without the option Java runs on, and the question waits for a thread that is gone."""
     with pytest.raises(subprocess.TimeoutExpired):
         run_out_of_memory(tmp_path, "on", patience=120)
+
+
+def test_rows_move_in_as_many_parts_as_the_cores_need() -> None:
+    """No more than 16 for each of two cores; what the owner has set stays where it is less, and in his own session."""
+    parts = "spark.sql.shuffle.partitions"
+    with SparkQuestion(spark()) as question:
+        assert question.spark.conf.get(parts) == SETTINGS[parts] == "1"
+        for given, used in {"200": "32", "32": "32", "7": "7"}.items():
+            question.spark.conf.set(parts, given)
+            question._limit_parts()
+            assert question.spark.conf.get(parts) == used
+    assert spark().conf.get(parts) == "1"

@@ -26,12 +26,17 @@ def is_classic(spark: Any) -> bool:
     return hasattr(spark, "_jsparkSession")
 
 
+def is_local(spark: Any) -> bool:
+    """Whether Spark is one process on this machine."""
+    return is_classic(spark) and str(spark.sparkContext.master).startswith("local")
+
+
 def count_executors(spark: Any) -> int | None:
     """The executors of a cluster; None on one machine, behind Spark Connect, and where they come when needed."""
-    if not is_classic(spark):
+    if not is_classic(spark) or is_local(spark):
         return None
     context = spark.sparkContext
-    if context.master.startswith("local") or context.getConf().get("spark.dynamicAllocation.enabled") == "true":
+    if context.getConf().get("spark.dynamicAllocation.enabled") == "true":
         return None
     return int(context._jsc.sc().getExecutorMemoryStatus().size()) - 1  # noqa: SLF001  # the driver is one of them
 
