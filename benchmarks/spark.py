@@ -3,6 +3,7 @@
 python benchmarks/spark.py                              # 5 million rows of Parquet, on this machine
 python benchmarks/spark.py --rows 20000000 --times 4
 python benchmarks/spark.py --slope                      # 1, 5 and 20 million rows
+python benchmarks/spark.py --partitions 2               # as few parts as two cores need, for the plain query, too
 python benchmarks/spark.py --rows 1000000 --tumult .venvs/tumult/bin/python     # and a peer on its own example
 
 Needs the extra ``spark`` and Java 17. Seconds are of the processor, of Java and of this process together, best of
@@ -222,12 +223,17 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--slope", action="store_true", help="1, 5 and 20 million rows")
+    parser.add_argument(
+        "--partitions", type=int, help="parts in which the plain query moves rows; Spark's own if not said"
+    )
     parser.add_argument("--tumult", help="the Python of an environment with Tumult Analytics")
     options = parser.parse_args()
     builder = import_pyspark_sql().SparkSession.builder.master("local[*]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.ui.showConsoleProgress", "false")
-    quiet = builder.config("spark.log.level", "OFF").config("spark.sql.shuffle.partitions", str(os.cpu_count() or 2))
-    spark = quiet.config("spark.driver.memory", "4g").getOrCreate()
+    builder = builder.config("spark.log.level", "OFF").config("spark.driver.memory", "4g")
+    if options.partitions is not None:
+        builder = builder.config("spark.sql.shuffle.partitions", options.partitions)
+    spark = builder.getOrCreate()
     with tempfile.TemporaryDirectory() as folder:
         for rows in (1_000_000, 5_000_000, 20_000_000) if options.slope else (options.rows,):
             path = Path(folder, f"events-{rows}.parquet")

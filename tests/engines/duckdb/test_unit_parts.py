@@ -89,3 +89,24 @@ def test_one_unit_with_very_many_rows_takes_little_space(tmp_path: Path, monkeyp
 def test_there_is_a_last_level(tmp_path: Path) -> None:
     with pytest.raises(InternalError):
         UnitParts(tmp_path, 1, GROUPS, level=8)
+
+
+@pytest.mark.parametrize("most_bytes", [2**30, 20_000], ids=["in memory", "in files"])
+def test_one_unit_in_more_groups_than_fit_stays_whole(
+    most_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where groups are cells of groups, too: it is parted from all others, and not from itself."""
+    for name, size in (("MOST_PAIRS", 100), ("BLOCK_ROWS", 64), ("FEW_ROWS", 8)):
+        monkeypatch.setattr(unit_parts, name, size)
+    rng, groups = np.random.default_rng(3), 3000
+    owners = rng.permutation(np.concatenate((rng.integers(-(2**63), 2**63, 2000), np.full(20_000, 7))))
+    rows = UnitRows(owners, rng.integers(0, groups, len(owners)).astype(np.uint32), ())
+    parts = UnitParts(tmp_path, most_bytes, groups)
+    for start in range(0, len(rows), 1000):
+        parts.add(rows.pick(slice(start, start + 1000)))
+    found = [gather([part], groups) for part in parts.read()]
+    pairs = [pair for part in found for pair in zip(*(array.tolist() for array in part.arrays))]
+    whole = gather([rows], groups)
+    assert sorted(pairs) == sorted(zip(*(array.tolist() for array in whole.arrays)))
+    assert sum(7 in part.units for part in found) == 1
+    assert max(map(len, found)) <= groups

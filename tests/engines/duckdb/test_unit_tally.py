@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
-from discreet.engines.duckdb import prepared, unit_parts, unit_tally, weighed_pairs
+from discreet.engines.duckdb import prepared, unit_parts, unit_pieces, unit_tally, weighed_pairs
 from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.engines.duckdb.session import Settings
 from discreet.engines.duckdb.weighed_pairs import UnitRows
@@ -121,7 +121,7 @@ def test_parts_change_nothing(
     """Parts and ranges of a few rows, which no unit may be cut by; the oracle says what is right."""
     for module, constant, size in ((prepared, "RANGE_ROWS", 50), (unit_parts, "FEW_ROWS", 9)):
         monkeypatch.setattr(module, constant, size)
-    monkeypatch.setattr(unit_tally, "SLICE_ROWS", 16)
+    monkeypatch.setattr(unit_pieces, "SLICE_ROWS", 16)
     monkeypatch.setattr(unit_tally, "FEW_GROUPS", 0)
     rows, bounded = some_rows(), PLANS[name]
     wanted = MemoryEngine({"t": rows}, catalog(UNIT)).run(uncounted(bounded), salt=SALT)
@@ -162,9 +162,12 @@ def test_one_person_with_most_of_all_rows(
     is_prepared: bool, tallied: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows that no part can hold are gathered to pairs; parts that memory cannot hold lie in files meanwhile."""
-    for module in (unit_parts, unit_tally):
-        for constant, size in (("BLOCK_ROWS", 4096), ("MOST_PAIRS", 10_000)):
-            monkeypatch.setattr(module, constant, size)
+    for module, constant, size in (
+        (unit_parts, "BLOCK_ROWS", 4096),
+        (unit_pieces, "BLOCK_ROWS", 4096),
+        (unit_parts, "MOST_PAIRS", 10_000),
+    ):
+        monkeypatch.setattr(module, constant, size)
     monkeypatch.setattr(Settings, "count_bytes", lambda _: 300_000)
     answers = []
     for least in (0, 10**9):
@@ -316,12 +319,12 @@ def test_pieces_of_a_range_have_whole_units(seed: int) -> None:
     ends = [0, *sorted(rng.integers(0, 201, 9).tolist()), 200]
     blocks = [rows.pick(slice(start, end)) for start, end in pairwise(ends)]
     rng.shuffle(blocks)
-    pieces = list(unit_tally.cut_between_units(blocks))
+    pieces = list(unit_pieces.cut_between_units(blocks))
     found = [set(piece.units.tolist()) for piece in pieces]
     assert list_rows(pieces) == list_rows([rows]) and sum(map(len, found)) == len(set().union(*found))
     assert len(pieces) == len({int(block.units[0]) for block in blocks if len(block)})
     mixed = rows.pick(rng.permutation(200))
-    assert [len(piece) for piece in unit_tally.cut_between_units([mixed, rows])] == [400]  # in one piece, to be safe
+    assert [len(piece) for piece in unit_pieces.cut_between_units([mixed, rows])] == [400]  # in one piece, to be safe
 
 
 def test_a_range_and_one_person_in_every_group_are_weighed_at_once() -> None:

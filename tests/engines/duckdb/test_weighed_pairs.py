@@ -74,7 +74,7 @@ def add_up(parts: list[UnitRows], rule: WeightRule, groups: int = 30) -> dict[in
 @pytest.mark.parametrize("seed", range(3))
 def test_sums_are_those_of_the_definition(name: str, seed: int, dense: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pairs are brought together by a sort, or by counting in all cells."""
-    monkeypatch.setattr(weighed_pairs, "_DENSE", dense)
+    monkeypatch.setattr(weighed_pairs, "DENSE", dense)
     rows = some_rows(seed)
     assert add_up([rows], RULES[name]) == follow_definition(rows, RULES[name])
 

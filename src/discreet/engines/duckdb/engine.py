@@ -4,7 +4,7 @@ Every question has a locked-down connection for itself (``session_pool``). Where
 are all there is.
 Where units own many rows, what a unit has is counted first and its rows are weighed by that. On a prepared table this
 is done for one range of units after the other, and the sums are added up (``unit_ranges``). Where there are very many
-rows, each part of them is weighed by itself (``unit_tally``).
+rows, each part of them is weighed by itself (``unit_tally``), and so are the cells of spreads (``unit_cells``).
 """
 
 # ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
@@ -26,6 +26,7 @@ from discreet.engines.duckdb.session import Session, Settings
 from discreet.engines.duckdb.session_pool import SessionPool
 from discreet.engines.duckdb.sources import Source
 from discreet.engines.duckdb.stored_tables import StoredTables
+from discreet.engines.duckdb.unit_cells import plan_cells
 from discreet.engines.duckdb.unit_ranges import run_by_ranges
 from discreet.engines.duckdb.unit_tally import LEAST_ROWS, UnitTally, plan_tally
 from discreet.engines.engine import Capabilities, Groups, ProgressCallback, key_order
@@ -39,7 +40,7 @@ from discreet.engines.sql.distinct_values import add_distinct_values
 from discreet.engines.sql.group_rows import make_groups, name_groups, sort_groups
 from discreet.engines.sql.relations import StoredTable, Writer, name_of_values, rows_of, to_values_table
 from discreet.engines.sql.repeated_keys import Repeats
-from discreet.engines.sql.spreads import add_spreads
+from discreet.engines.sql.spreads import CellCounter, add_spreads
 from discreet.engines.sql.statement import BoundedStatement, RowSource
 from discreet.engines.sql.unit_sums import has_few_groups, write_by_units
 from discreet.engines.tabulation import Tabulation
@@ -265,7 +266,8 @@ class DuckDBEngine:
                 tally.read_codes(BoundedStatement(bounded, coded, DIALECT, self._order, salt))
             found = self._read_totals(session, statement, tally, prepared, watch)
             groups = add_distinct_values(session, statement, make_groups(found, bounded), watch)
-            groups = add_spreads(session, statement, groups, watch)
+            cells = self._plan_cells(session, statement, salt, prepared, watch)
+            groups = add_spreads(session, statement, groups, watch, cells)
         if watch is not None:
             watch(1.0)
         return groups
@@ -290,6 +292,23 @@ class DuckDBEngine:
         whole = statement.write_by_rows() if statement.bounded.unit is None else write_by_units(statement)
         query = sort_groups(ranged or whole, statement.keys)
         return session.read(query, statement.parameters, None if ranged else watch)
+
+    def _plan_cells(
+        self,
+        session: Session,
+        statement: BoundedStatement,
+        salt: bytes,
+        ready: PreparedTable | None,
+        watch: ProgressCallback | None,
+    ) -> CellCounter | None:
+        """How the cells of spreads are counted in parts, where units own many rows; without what else is measured."""
+        if not statement.bounded.spreads:
+            return None
+        alone = replace(statement.bounded, measures=())
+        tally = plan_cells(BoundedStatement(alone, statement.relation, DIALECT, self._order, salt), ready, self._folder)
+        if tally is None or session.count_rows(statement.relation.source) < self._least_tallied:
+            return None
+        return lambda position, groups: tally.count(session, position, groups, watch)
 
     def _run_mended(self, tables: Iterable[str], work: Callable[[], T]) -> T:
         """Do work that reads tables. Where DuckDB meets bytes that are no text in a file, do it again on copies."""

@@ -2,12 +2,13 @@
 
 A unit's part follows from a product that no two units have in common, so units that share a part at one level are
 parted at the next. One with very many rows cannot be parted from itself: its rows are gathered to pairs of the unit and
-a group as they are read, of which it has no more than there are groups.
+a group as they are read, of which it has no more than there are groups; a group may be a finer number, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,11 @@ class _StoredBlock:
     types: tuple[Any, ...]
     rows: int
     sums: int
+
+
+def are_many(held: Sequence[UnitRows]) -> bool:
+    """Whether entries are so many that they are gathered: again only when there are twice as many as afterwards."""
+    return sum(map(len, held)) > max(MOST_PAIRS, 2 * len(held[0]))
 
 
 class UnitParts:
@@ -79,18 +85,27 @@ class UnitParts:
 
     def _part_again(self, blocks: Iterable[UnitRows]) -> Iterator[UnitRows]:
         """The rows of a part that are too many, gathered to pairs; parted at the next level, if these are too many."""
-        finer, held = None, list[UnitRows]()
-        for block in blocks:
-            held = [gather([*held, block], self._groups)]
-            if len(held[0]) > MOST_PAIRS // 2:
-                finer = finer or UnitParts(self._folder, self._most_bytes, self._groups, self._level + 1)
-                finer.add(held.pop())
-        if finer is None:
+        gathered = self._gather_blocks(blocks)
+        held = list(islice(gathered, 2))
+        if len(held) < 2 and all(len(pairs) <= MOST_PAIRS or _is_one_unit(pairs) for pairs in held):
             yield from held
             return
-        for rest in held:
-            finer.add(rest)
+        finer = UnitParts(self._folder, self._most_bytes, self._groups, self._level + 1)
+        for pairs in chain(held, gathered):
+            finer.add(pairs)
         yield from finer.read()
+
+    def _gather_blocks(self, blocks: Iterable[UnitRows]) -> Iterator[UnitRows]:
+        """Pairs of many blocks at a time. One unit alone has no more of them than there are groups, so it is kept."""
+        held = list[UnitRows]()
+        for block in blocks:
+            held.append(block)
+            if are_many(held):
+                held = [gather(held, self._groups)]
+                if len(held[0]) > MOST_PAIRS // 2 and not _is_one_unit(held[0]):
+                    yield held.pop()
+        if held:
+            yield gather(held, self._groups)
 
     def _find_parts(self, units: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
         mixed = units.view(np.uint64) * _FACTOR
@@ -126,6 +141,10 @@ class UnitParts:
 
     def _find_path(self, part: int) -> Path:
         return self._folder / f"level-{self._level}-part-{part}"
+
+
+def _is_one_unit(rows: UnitRows) -> bool:
+    return bool(rows.units.min() == rows.units.max())
 
 
 def _cut_blocks(pieces: Sequence[UnitRows]) -> Iterator[UnitRows]:

@@ -1,9 +1,9 @@
 """User-level questions about many rows: DuckDB reads and codes the rows, and NumPy weighs them, part by part.
 
 A statement that groups by unit and group keeps every pair of them in one hash table, several times the size of a cache
-and soon of the memory. Here rows leave DuckDB as a unit, the number of a group and integers. They are parted by unit
-(``unit_parts``), or read by ranges of units where a table is prepared, and each part is weighed by itself
-(``weighed_pairs``). A unit is in one part, so the sums of all parts add up to those of one statement.
+and soon of the memory. Here rows leave DuckDB as a unit, the number of a group and integers, in pieces that have all
+rows of their units (``unit_pieces``), and each piece is weighed by itself (``weighed_pairs``). A unit is in one piece,
+so the sums of all pieces add up to those of one statement.
 
 Groups have numbers: those of the public ones, or those of a first pass over the keys. Where tables are joined, and the
 keys are columns of one of them, this pass reads that table alone: keys that meet nothing are in no row. Whether it is
@@ -13,50 +13,28 @@ done follows from the question and from the number of rows; what is answered is 
 # ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from discreet.bounding.contributions import Counts, Measure, group_cap, limits_groups
-from discreet.engines.duckdb.dialect import pick_parameters
 from discreet.engines.duckdb.joined_tables import NAMED, JoinedTables, find_joined
 from discreet.engines.duckdb.prepared import PreparedTable
 from discreet.engines.duckdb.session import Session
-from discreet.engines.duckdb.unit_parts import BLOCK_ROWS, UnitParts
-from discreet.engines.duckdb.weighed_pairs import (
-    MOST_GROUPS,
-    MOST_PAIRS,
-    GroupSums,
-    GroupTotals,
-    PairShare,
-    UnitRows,
-    WeightRule,
-    gather,
-    join,
-    read_array,
-    weigh,
-)
+from discreet.engines.duckdb.unit_pieces import UnitPieces
+from discreet.engines.duckdb.weighed_pairs import MOST_GROUPS, GroupTotals, PairShare, WeightRule, weigh
 from discreet.engines.engine import ProgressCallback
 from discreet.engines.sql.relations import StoredTable
 from discreet.engines.sql.statement import BoundedStatement, write_items
 from discreet.engines.sql.unit_sums import joins_counts, write_public_rows
 from discreet.plan.relations import JoinKind, Scan, split
 
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
 # Fewer rows than these are answered by one statement as quickly; and so many times more, where it only counts the rows
 # of units: as long as these counts fit into memory.
 LEAST_ROWS, COUNTS_FACTOR = 1 << 20, 32
 # A prepared table lies by unit. With so few public groups its pairs stay few, and DuckDB groups them in less time.
 FEW_GROUPS = 16
-# Rows that are weighed at once, so that what is looked up stays in a processor's cache.
-SLICE_ROWS = 1 << 16
-_KEPT_BYTES = (1 << 25) - (1 << 16)
 
 
 class UnitTally:
@@ -102,17 +80,9 @@ class UnitTally:
         if groups > MOST_GROUPS:
             return None
         totals = GroupTotals(groups, len(self._rule.shares))
-        _keep_memory()
-        if self._spans:
-            queries = [self._write_rows(span) for span in self._spans]
-            jobs = [partial(self._weigh_range, query, groups) for query in queries]
-            for done, found in enumerate(session.run_with_cursors(jobs), 1):
-                for sums in found:
-                    totals.add(sums)
-                if watch is not None:
-                    watch(done / len(jobs))
-        else:
-            self._weigh_all(session, folder, totals, groups, watch)
+        pieces = UnitPieces(self._write_rows, self._statement.parameters, groups, self._spans)
+        for sums in pieces.run(session, folder, partial(weigh, groups=groups, rule=self._rule), watch):
+            totals.add(sums)
         return self._name_totals(session, totals)
 
     def _number_groups(self, session: Session) -> int:
@@ -142,33 +112,6 @@ class UnitTally:
         clauses = [write_public_rows(statement, once=True)]
         return statement.write_query(clauses, f"SELECT {write_items(items)} FROM {source}", span)
 
-    def _weigh_all(
-        self, session: Session, folder: Path, totals: GroupTotals, groups: int, watch: ProgressCallback | None
-    ) -> None:
-        def report(share: float) -> None:
-            if watch is not None:
-                watch(share / 2)  # the other half is weighing
-
-        with tempfile.TemporaryDirectory(dir=folder) as own:
-            parts = UnitParts(Path(own), session.settings.count_bytes() // 2, groups)
-            for batch in session.stream(self._write_rows(), self._statement.parameters, BLOCK_ROWS, report):
-                parts.add(_to_rows(batch))
-            jobs = (partial(weigh, rows, groups, self._rule) for rows in parts.read())
-            for sums in session.pipe(jobs):
-                totals.add(sums)
-
-    def _weigh_range(self, query: str, groups: int, cursor: DuckDBPyConnection) -> list[GroupSums]:
-        """The sums of a range of units. One of them may have more rows than are weighed at once."""
-        reader = cursor.sql(query, params=pick_parameters(query, self._statement.parameters)).to_arrow_reader(
-            SLICE_ROWS
-        )
-        held: list[UnitRows] = []
-        for batch in reader:
-            held.append(_to_rows(batch))
-            if sum(map(len, held)) > MOST_PAIRS:
-                held = [gather(held, groups)]
-        return [weigh(rows, groups, self._rule) for rows in cut_between_units(held)]
-
     def _name_totals(self, session: Session, totals: GroupTotals) -> list[tuple[Any, ...]]:
         statement, found = self._statement, totals.read()
         chosen = [i for i, measure in enumerate(statement.bounded.measures) if measure.weighed]
@@ -187,15 +130,6 @@ class UnitTally:
                     values[place] = value
                 rows.append((*key, *values))
         return rows
-
-
-def _keep_memory() -> None:
-    """Have the C library keep what is freed for the next array, instead of giving it back to the system each time.
-
-    GNU's library does so for blocks up to the size of the largest that it has seen freed, but for very large ones. This
-    is such a block, to which nothing is written. A third of all time went into pages that were taken again and again.
-    """
-    np.empty(_KEPT_BYTES, np.uint8)
 
 
 def plan_tally(
@@ -257,24 +191,3 @@ def _write_integer(statement: BoundedStatement, measure: Measure) -> str | None:
         value = statement.write_square(source)
     narrow = max(-measure.row_low, measure.row_high) < 2**31
     return f"CAST(coalesce({value}, 0) AS {'INTEGER' if narrow else 'BIGINT'})"
-
-
-def _to_rows(batch: Any) -> UnitRows:
-    units, numbers, *sums = map(read_array, batch.columns)
-    return UnitRows(units.astype(np.int64, copy=False), numbers, tuple(sums))
-
-
-def cut_between_units(blocks: Sequence[UnitRows]) -> Iterator[UnitRows]:
-    """The same rows in pieces, each with all rows of its units; of about the size of a block, where units are in order.
-
-    DuckDB keeps the order within a block. Blocks may come in any order, and a unit may go on in another block.
-    """
-    blocks = [block for block in blocks if len(block)]
-    if not all(bool(np.all(block.units[1:] >= block.units[:-1])) for block in blocks):
-        yield join(blocks)
-        return
-    edges = np.unique([block.units[0] for block in blocks])
-    places = [[*np.searchsorted(block.units, edges).tolist(), len(block)] for block in blocks]
-    for piece in range(len(edges)):
-        parts = [block.pick(slice(at[piece], at[piece + 1])) for block, at in zip(blocks, places)]
-        yield join([part for part in parts if len(part)])

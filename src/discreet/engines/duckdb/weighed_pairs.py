@@ -21,10 +21,10 @@ from discreet.late_dataclass import dataclass
 
 # Rows or pairs that are weighed at once, and groups that there may be.
 MOST_PAIRS, MOST_GROUPS = 1 << 21, 1 << 20
-_DIGIT, _HALF = 16, 31
+_DIGIT, HALF = 16, 31
 # Cells for each row up to which counting in all of them is quicker, and bytes of numbers whose sums doubles hold.
-_DENSE, _EXACT_BYTES = 4, 4
-_LOW = (1 << _HALF) - 1
+DENSE, _EXACT_BYTES = 4, 4
+_LOW = (1 << HALF) - 1
 
 Whole: TypeAlias = npt.NDArray[np.integer]
 
@@ -107,7 +107,7 @@ class GroupSums:
 def gather(parts: Sequence[UnitRows], groups: int) -> UnitRows:
     """One entry for each unit and group."""
     rows = join(parts)
-    units, numbers = _number_units(rows.units)
+    units, numbers = number_units(rows.units)
     pairs, owners = _bring_together(rows, numbers, groups)
     return UnitRows(units[owners], pairs.groups, pairs.sums, pairs.rows)
 
@@ -116,7 +116,7 @@ def weigh(rows: UnitRows, groups: int, rule: WeightRule) -> GroupSums:
     """What rows add to groups, numbered below ``groups``. Every row of their units is among them."""
     if len(rows) > MOST_PAIRS or groups > MOST_GROUPS:
         raise InternalError("More rows or groups than sums can hold.")
-    units, owners = _number_units(rows.units)
+    units, owners = number_units(rows.units)
     if rule.needs_pairs:
         rows, owners = _bring_together(rows, owners, groups)
     counts = np.ones(len(rows), np.int64) if rows.rows is None else rows.rows
@@ -134,7 +134,7 @@ def weigh(rows: UnitRows, groups: int, rule: WeightRule) -> GroupSums:
     for share in rule.shares:
         total = counts if share.total is None else rows.sums[share.total]
         products.append(np.where(total != 0, of_units[owners], 0) if share.by_unit else weights * total)
-    return _sum_by_group(rows.groups, products, [share.most for share in rule.shares], groups)
+    return sum_by_group(rows.groups, products, [share.most for share in rule.shares], groups)
 
 
 def join(parts: Sequence[UnitRows]) -> UnitRows:
@@ -149,7 +149,7 @@ def join(parts: Sequence[UnitRows]) -> UnitRows:
     return UnitRows(units, numbers, sums, np.concatenate(counted))
 
 
-def _number_units(units: Integers) -> tuple[Integers, Integers]:
+def number_units(units: Integers) -> tuple[Integers, Integers]:
     """The different units, and for each entry the number of its own."""
     if len(units) and bool(np.all(units[1:] >= units[:-1])):  # as those of a prepared table
         first = np.concatenate(([True], units[1:] != units[:-1]))
@@ -182,9 +182,9 @@ def _bring_together(rows: UnitRows, owners: Integers, groups: int) -> tuple[Unit
     """One entry for each pair, and the number of the unit of each."""
     size = (int(owners.max(initial=-1)) + 1) * groups
     cells = owners * groups + rows.groups
-    if size <= _DENSE * len(rows) and rows.rows is None and all(c.itemsize <= _EXACT_BYTES for c in rows.sums):
+    if size <= DENSE * len(rows) and rows.rows is None and all(c.itemsize <= _EXACT_BYTES for c in rows.sums):
         return _count_cells(rows, cells, size, groups)
-    order = _sort_cells(cells, size)
+    order = sort_cells(cells, size)
     cells = cells[order]
     first = np.flatnonzero(np.concatenate((np.ones(min(1, len(cells)), bool), cells[1:] != cells[:-1])))
     counts = np.diff(first, append=len(cells)) if rows.rows is None else _sum_runs(rows.rows[order], first)
@@ -206,7 +206,7 @@ def _count_cells(rows: UnitRows, cells: Integers, size: int, groups: int) -> tup
     return UnitRows(owned, pairs - owned * groups, sums, counts[pairs]), owned
 
 
-def _sort_cells(cells: Integers, most: int) -> npt.NDArray[np.intp]:
+def sort_cells(cells: Integers, most: int) -> npt.NDArray[np.intp]:
     """An order in which equal cells stand together. NumPy sorts 16 bits by radix, several times faster than more."""
     order, bits = np.argsort(cells.astype(np.uint16), kind="stable"), most.bit_length()
     for shift in range(_DIGIT, bits, _DIGIT):
@@ -225,7 +225,7 @@ def _sum_runs(values: Whole, first: npt.NDArray[np.intp]) -> Integers:
     return summed
 
 
-def _sum_by_group(numbers: Whole, products: Sequence[Integers], sizes: Sequence[int], groups: int) -> GroupSums:
+def sum_by_group(numbers: Whole, products: Sequence[Integers], sizes: Sequence[int], groups: int) -> GroupSums:
     """Sums of products of at most so a size, for the groups that there are: in halves, where doubles are too short."""
     places: Whole = numbers
     if groups > len(numbers):  # few of many
@@ -241,7 +241,7 @@ def _sum_by_group(numbers: Whole, products: Sequence[Integers], sizes: Sequence[
     for product, most in zip(products, sizes):
         small = most * len(numbers) < 2**53
         low.append(add_up(product if small else product & _LOW))
-        high.append(np.zeros_like(present) if small else add_up(product >> _HALF))
+        high.append(np.zeros_like(present) if small else add_up(product >> HALF))
     return GroupSums(present, tuple(low), tuple(high))
 
 
@@ -256,8 +256,8 @@ class GroupTotals:
     def add(self, found: GroupSums) -> None:
         self._present[found.groups] = True
         for measure, (low, high) in enumerate(zip(found.low, found.high)):
-            carried = high + (low >> _HALF)
-            for part, more in enumerate((low & _LOW, carried & _LOW, carried >> _HALF)):
+            carried = high + (low >> HALF)
+            for part, more in enumerate((low & _LOW, carried & _LOW, carried >> HALF)):
                 self._parts[part, measure, found.groups] += more
 
     def read(self) -> dict[int, tuple[int, ...]]:
@@ -265,6 +265,6 @@ class GroupTotals:
         present = np.flatnonzero(self._present)
         low, middle, rest = self._parts[:, :, present].transpose(0, 2, 1).tolist()
         return {
-            int(group): tuple((c << 2 * _HALF) + (b << _HALF) + a for a, b, c in zip(*parts))
+            int(group): tuple((c << 2 * HALF) + (b << HALF) + a for a, b, c in zip(*parts))
             for group, *parts in zip(present, low, middle, rest)
         }

@@ -9,11 +9,12 @@ Overflow is impossible: a row weighs at most 2^24, and a table that was read to 
 # ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from threading import Lock
+from typing import TypeAlias
 
 import numpy as np
 
@@ -25,14 +26,24 @@ from discreet.engines.sql.unit_sums import weigh_rows, write_cell_weights, write
 from discreet.engines.steps import steps_of
 from discreet.exact import Integers
 
+CellCounter: TypeAlias = Callable[[int, int], tuple[GroupHistogram, ...] | None]
+"""Counts the cells of the spread at a position in so many observed groups; None where it does not."""
+
 # Rows that are counted at once.
 BATCH_ROWS = 1 << 20
 
 
 def add_spreads(
-    runner: Runner, statement: BoundedStatement, groups: Groups, watch: ProgressCallback | None = None
+    runner: Runner,
+    statement: BoundedStatement,
+    groups: Groups,
+    watch: ProgressCallback | None = None,
+    tally: CellCounter | None = None,
 ) -> Groups:
-    """An answer with the spreads that the question asks for, by SQL over the observed groups."""
+    """An answer with the spreads that the question asks for, by SQL over the observed groups.
+
+    Where units own many rows, ``tally`` may count the cells of a spread in another way.
+    """
     if not statement.bounded.spreads:
         return groups
     if statement.keys:
@@ -44,7 +55,12 @@ def add_spreads(
             return replace(groups, spreads=_count_stream(runner, statement, sizes, count, watch))
         queries = [_write_cells_of_rows(statement, i) for i in range(len(sizes))]
     else:
-        queries = [_write_cells_of_units(statement, i) for i in range(len(statement.bounded.spreads))]
+        spreads = []
+        for i in range(len(statement.bounded.spreads)):
+            tallied = None if tally is None else tally(i, count)
+            query = _write_cells_of_units(statement, i)
+            spreads.append(_count_query(runner, statement, query, count, watch) if tallied is None else tallied)
+        return replace(groups, spreads=tuple(spreads))
     return replace(groups, spreads=tuple(_count_query(runner, statement, query, count, watch) for query in queries))
 
 
@@ -72,7 +88,7 @@ def _count_stream(
         start = f"observed.code * {size}" if statement.keys else "0"
         cell = f"v{statement.steps.index(steps_of(spread))} - ({spread.first})"
         positions.append(statement.dialect.as_integer(f"coalesce({start} + {cell}, -1)"))
-    query = statement.write_query([], f"SELECT {', '.join(positions)} FROM rows{_join_observed(statement)}")
+    query = statement.write_query([], f"SELECT {', '.join(positions)} FROM rows{join_observed(statement)}")
 
     def count(number: int, where: Integers) -> None:
         with locks[number]:
@@ -102,7 +118,8 @@ def _count_query(
     return make_histograms(codes, cells, counts, groups)
 
 
-def _join_observed(statement: BoundedStatement, left: str = "rows") -> str:
+def join_observed(statement: BoundedStatement, left: str = "rows") -> str:
+    """What to write after a relation, so that its rows have the code of their group."""
     return f" JOIN observed ON {statement.write_same_group(left, 'observed')}" if statement.keys else ""
 
 
@@ -112,7 +129,7 @@ def _write_cells_of_rows(statement: BoundedStatement, position: int) -> str:
     code = "observed.code" if statement.keys else "0"
     return statement.write_query(
         [],
-        f"SELECT {code} AS code, {value} AS cell, count(*) FROM rows{_join_observed(statement)} "
+        f"SELECT {code} AS code, {value} AS cell, count(*) FROM rows{join_observed(statement)} "
         f"WHERE {value} IS NOT NULL GROUP BY code, cell ORDER BY code, cell",
     )
 
@@ -131,6 +148,6 @@ def _write_cells_of_units(statement: BoundedStatement, position: int) -> str:
     return statement.write_query(
         [write_public_rows(statement, once=False), *weights],
         f"SELECT {code} AS place, {value} AS cell, {dialect.as_integer(total)} "
-        f"FROM {source}{_join_observed(statement, 'public')} WHERE {value} IS NOT NULL AND w > 0 "
+        f"FROM {source}{join_observed(statement, 'public')} WHERE {value} IS NOT NULL AND w > 0 "
         "GROUP BY place, cell ORDER BY place, cell",
     )
