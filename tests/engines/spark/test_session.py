@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -79,6 +80,7 @@ def test_java_is_started_again(ends: int, told: str) -> None:
     )
     assert found.stdout.startswith(told), found.stderr[-2000:]
     assert found.stderr.count("it is started again") == min(ends, 2)
+    assert not re.search("log4j| WARN |FutureWarning|log level", found.stderr), found.stderr  # the terminal is for answers
 
 
 # A statement that takes all memory while it is planned, where a question would run its own. (Memory that is lacking in

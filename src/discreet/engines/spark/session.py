@@ -66,6 +66,7 @@ SETTINGS: Mapping[str, str] = {
     # Every layer of a question takes one turn of the analyser; at the usual 100 a deep question would fail.
     "spark.sql.analyzer.maxIterations": "100000",
 }
+_QUIET = Path(__file__).with_name("quiet.properties").as_uri()
 # A session that is started here, and not given: no web page, and no plans kept to be shown on it; no words on the
 # terminal.
 _OWN_SETTINGS: Mapping[str, str] = {
@@ -76,7 +77,7 @@ _OWN_SETTINGS: Mapping[str, str] = {
     "spark.sql.sources.useV1SourceList": "avro,csv,json,kafka,orc,parquet,text",
     # Where memory runs out, Java ends. If it ran on, a thread that others wait for might be gone, and a question would
     # never end. Options of the owner's own, in ``extraJavaOptions``, stay.
-    "spark.driver.defaultJavaOptions": "-XX:+ExitOnOutOfMemoryError",
+    "spark.driver.defaultJavaOptions": f"-XX:+ExitOnOutOfMemoryError -Dlog4j2.configurationFile={_QUIET}",
     "spark.executor.defaultJavaOptions": "-XX:+ExitOnOutOfMemoryError",
 }
 # Parts in which rows move, on one machine: the usual 200 are too many for a few cores. A task writes each of them by
@@ -229,12 +230,19 @@ def start_java(builder: Any) -> Any:
     """
     for _ in range(_MOST_STARTS - 1):
         try:
-            return builder.getOrCreate()
+            return _start_once(builder)
         except RuntimeError as error:
             if "JAVA_GATEWAY_EXITED" not in str(error):
                 raise
             LOG.warning("Java ended while Spark started it; it is started again.")
-    return builder.getOrCreate()
+    return _start_once(builder)
+
+
+def _start_once(builder: Any) -> Any:
+    """PySpark warns of new versions of pandas, of which nothing is used here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return builder.getOrCreate()
 
 
 def _start_connect(address: str) -> Any:
