@@ -80,7 +80,8 @@ def test_java_is_started_again(ends: int, told: str) -> None:
     )
     assert found.stdout.startswith(told), found.stderr[-2000:]
     assert found.stderr.count("it is started again") == min(ends, 2)
-    assert not re.search("log4j| WARN |FutureWarning|log level", found.stderr), found.stderr  # the terminal is for answers
+    # The terminal is for answers.
+    assert not re.search("log4j| WARN |FutureWarning|log level", found.stderr), found.stderr
 
 
 # A statement that takes all memory while it is planned, where a question would run its own. (Memory that is lacking in
