@@ -15,6 +15,8 @@ PIP    := -m pip --disable-pip-version-check --quiet install
 # Spark's tests are one process, with one Java, beside those of everything else: neither keeps two cores busy by itself.
 # Spark is half a gigabyte, so it is added for these tests alone, and where there is Java to run it.
 ASK_SPARK = $(BIN)/python -m pytest -q -m "spark and not long" tests/engines
+# One test has DuckDB ask as a client of PostgreSQL, by an extension that is made for another version of it.
+ASK_ALL_ELSE = DISCREET_DUCKDB_POSTGRES=$(PEERS)/duckdb-postgres/bin/python $(BIN)/python -m pytest -q -n 2 -m "not long and not spark"
 SAID      = $(VENV)/.spark-tests.txt
 
 .DEFAULT_GOAL := help
@@ -64,15 +66,15 @@ unit: $(READY) $(if $(JAVA),$(SPARK))  ## the tests alone; those of Spark where 
 	@$(MAKE) --no-print-directory --keep-going --jobs 2 suite $(if $(JAVA),test-spark)
 	@$(if $(JAVA),true,echo "Skipped: the tests of Spark, which needs Java 17 (Debian: apt-get install openjdk-17-jre-headless). With it, make test runs them.")
 
-suite: $(READY)
-	$(BIN)/python -m pytest -q -n 2 -m "not long and not spark"
+suite: $(READY) $(PEERS)/duckdb-postgres
+	$(ASK_ALL_ELSE)
 
 test-spark: $(SPARK)  ## the tests of Spark alone, which is half a gigabyte and needs Java
 	@echo '$(ASK_SPARK)'
 	@$(ASK_SPARK) > $(SAID) 2>&1; code=$$?; echo; echo "Tests of Spark:"; cat $(SAID); exit $$code
 
-coverage: $(READY) $(if $(JAVA),$(SPARK))  ## which lines of src the tests run
-	$(BIN)/python -m pytest -q -n 2 -m "not long and not spark" --cov --cov-report=
+coverage: $(READY) $(PEERS)/duckdb-postgres $(if $(JAVA),$(SPARK))  ## which lines of src the tests run
+	$(ASK_ALL_ELSE) --cov --cov-report=
 	$(if $(JAVA),$(ASK_SPARK) --cov --cov-append --cov-report=)
 	$(BIN)/python -m coverage report
 

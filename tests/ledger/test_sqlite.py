@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -27,6 +30,8 @@ from discreet.privacy import Budget, Neighbours, Unit
 from tests.ledger.charges import ONE, charge, open_sqlite, replayed
 
 NAME = "hospital.ledger"
+# The number of a user who owns nothing.
+NOBODY = 65534
 
 
 def test_the_file_is_durable(tmp_path: Path) -> None:
@@ -229,13 +234,35 @@ def test_a_closed_ledger_says_so(tmp_path: Path) -> None:
         book.reserve(charge("r"))
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
-def test_a_read_only_file_is_refused(tmp_path: Path) -> None:
-    """A ledger that cannot be written is refused when it is opened."""
-    open_sqlite(tmp_path).close()
-    (tmp_path / NAME).chmod(0o444)
-    with pytest.raises(LedgerError, match="permissions"):
-        open_sqlite(tmp_path)
+@contextmanager
+def be_nobody() -> Iterator[None]:
+    """Work without the rights of root, who may write everything, where the tests are root's."""
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.setresuid(NOBODY, NOBODY, 0)
+    try:
+        yield
+    finally:
+        if is_root:
+            os.setresuid(0, 0, 0)
+
+
+def test_a_read_only_file_is_refused() -> None:
+    """A ledger that cannot be written, or whose folder cannot, is refused when it is opened; otherwise it opens."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        open_sqlite(folder).close()
+        folder.chmod(0o777)
+        for file in folder.iterdir():
+            file.chmod(0o666)
+        with be_nobody():
+            open_sqlite(folder).close()
+        for place, mode in ((folder / NAME, 0o444), (folder, 0o555)):
+            usual = place.stat().st_mode
+            place.chmod(mode)
+            with be_nobody(), pytest.raises(LedgerError, match="permissions"):
+                open_sqlite(folder)
+            place.chmod(usual)
 
 
 def test_an_unreadable_head_file_is_refused(tmp_path: Path) -> None:
@@ -298,7 +325,7 @@ def test_a_place_that_cannot_be_written_can_be_looked_at(
     if not live:
         book.close()
     before = look(tmp_path)
-    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(os, "access", lambda path, _: not Path(path).is_relative_to(tmp_path))
     with read_ledger(tmp_path / NAME) as found:
         assert administration.verify(found).charges == 1
     assert look(tmp_path) == before

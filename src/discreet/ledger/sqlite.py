@@ -29,6 +29,7 @@ from discreet.ledger.sqlite_store import APPLICATION, PATIENCE, VERSION, SQLiteS
 LOG = logging.getLogger("discreet.ledger")
 
 _LOOK = "Nothing is released until a person has looked: see `discreet help ledger`. Nothing was charged."
+_UNWRITABLE = "The ledger cannot be written. Check permissions and room on the disk. Nothing was charged."
 
 
 class SQLiteLedger(BaseLedger):
@@ -93,6 +94,8 @@ class SQLiteLedger(BaseLedger):
         file = Path(path).resolve()
         head = headfile.read(file) if trust_head else None
         _check_kind(file)
+        if not _is_writable(file):  # SQLite would open it to be read, and the first charge would fail
+            raise LedgerError(_UNWRITABLE)
         store = None
         try:
             store = SQLiteStore(file, patience=patience)
@@ -129,7 +132,7 @@ class SQLiteLedger(BaseLedger):
 def read_ledger(path: str | Path) -> Iterator[SQLiteLedger]:
     """The ledger at a path, to be looked at only. Where the place cannot be written, a private copy is looked at."""
     file = Path(path).resolve()
-    if not file.exists() or (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)):
+    if not file.exists() or _is_writable(file):
         with SQLiteLedger.open_existing(file) as ledger:
             yield ledger
         return
@@ -142,6 +145,11 @@ def read_ledger(path: str | Path) -> Iterator[SQLiteLedger]:
             raise _to_ledger_error(error) from None
         with SQLiteLedger.open_existing(copy) as ledger:
             yield ledger
+
+
+def _is_writable(file: Path) -> bool:
+    """Whether this process may write the file, and others beside it: the log and the head."""
+    return os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)
 
 
 def _copy_unwritable(file: Path, copy: Path) -> None:
@@ -221,7 +229,7 @@ def _to_ledger_error(error: Exception) -> Exception:
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return RequestInFlight("Other processes keep the ledger busy. Try again. Nothing was charged.")
     if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL):
-        return LedgerError("The ledger cannot be written. Check permissions and room on the disk. Nothing was charged.")
+        return LedgerError(_UNWRITABLE)
     if code == sqlite3.SQLITE_IOERR or isinstance(error, OSError):
         return LedgerFailure("The disk would not read or write the ledger. Nothing was charged.")
     return LedgerDamaged(f"The ledger's file is damaged. {_LOOK}")
