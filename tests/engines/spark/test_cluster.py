@@ -15,8 +15,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import discreet
 from discreet.bounding.contributions import BoundedPlan
 from discreet.codebook import Codebook
@@ -31,7 +29,7 @@ from tests.engines.spark.loading import NEEDS_SPARK
 from tests.engines.spark.servers import run_cluster
 from tests.engines.worlds import SALT
 
-pytestmark = [*NEEDS_SPARK, pytest.mark.long]
+pytestmark = NEEDS_SPARK
 FILES = 24
 
 
