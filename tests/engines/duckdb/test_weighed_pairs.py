@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from discreet.engines.duckdb import weighed_pairs
-from discreet.engines.duckdb.weighed_pairs import GroupTotals, PairShare, UnitRows, WeightRule, gather, join, weigh
+from discreet.engines.duckdb.weighed_pairs import (
+    GroupTotals,
+    PairShare,
+    UnitRows,
+    WeightRule,
+    gather,
+    join,
+    number_units,
+    weigh,
+)
 from discreet.errors import InternalError
+from discreet.exact import Integers
 
 BITS = 16
 RULE = WeightRule(
@@ -37,6 +48,49 @@ def some_rows(seed: int, *, units: int = 40, groups: int = 30, rows: int = 900) 
     values = rng.integers(-(10**9), 10**9, rows).astype(np.int32)
     owners = names[(units * rng.random(rows) ** 2).astype(int)]
     return UnitRows(owners, rng.integers(0, groups, rows).astype(np.uint32), (values, counted))
+
+
+def meet_in_one_slot(units: int) -> Integers:
+    """Different units whose products with the factor have the same upper half."""
+    inverse = pow(int(weighed_pairs._SLOT_FACTOR), -1, 2**64)
+    return np.array([inverse * small % 2**64 for small in range(units)], np.uint64).view(np.int64)
+
+
+UNITS = {
+    "few": np.arange(7),
+    "as many as rows": np.arange(-1000, 1000),
+    "all in one slot": meet_in_one_slot(500),
+    "some in one slot": np.concatenate((meet_in_one_slot(9), np.arange(1, 40))),
+    "extremes": np.array([-(2**63), 2**63 - 1, 0, -1]),
+    "one": np.array([5]),
+}
+
+
+@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize("rows", [0, 1, 2, 3, 2000])
+@pytest.mark.parametrize("in_order", [False, True])
+def test_units_are_numbered(name: str, rows: int, in_order: bool) -> None:
+    """Each number is one unit's, and all numbers are used: for any units, in any order."""
+    rng = np.random.default_rng(rows)
+    units = rng.permutation(np.resize(UNITS[name], rows))
+    units = np.sort(units) if in_order else units
+    found, numbers = number_units(units)
+    assert sorted(found.tolist()) == sorted(set(units.tolist()))
+    assert numbers.dtype == np.int64 and np.array_equal(found[numbers], units)
+
+
+def test_units_that_meet_in_a_slot_are_left_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Control: they are what the table cannot number; without Arrow they would be one unit."""
+    left: list[int] = []
+    encode = weighed_pairs._encode
+
+    def note(units: Integers) -> Any:
+        left.append(len(units))
+        return encode(units)
+
+    monkeypatch.setattr(weighed_pairs, "_encode", note)
+    number_units(meet_in_one_slot(500))
+    assert left == [499]
 
 
 def follow_definition(rows: UnitRows, rule: WeightRule) -> dict[int, tuple[int, ...]]:

@@ -51,7 +51,8 @@ class UnitParts:
         if level >= _LEVELS:
             raise InternalError("One unit is in more groups than there are.")
         self._folder, self._most_bytes, self._groups, self._level = folder, most_bytes, groups, level
-        self._held: list[list[UnitRows]] = [[] for _ in range(PARTS)]
+        # Blocks of rows in the order of their parts, each with where its parts begin and where the last one ends.
+        self._held: list[tuple[UnitRows, list[int]]] = []
         self._bytes = 0
         self._stored: list[list[_StoredBlock]] = [[] for _ in range(PARTS)]
         self._rows = np.zeros(PARTS, np.int64)
@@ -61,9 +62,7 @@ class UnitParts:
         parts = self._find_parts(rows.units)
         sorted_rows = rows.pick(np.argsort(parts, kind="stable"))
         found = np.bincount(parts, minlength=PARTS)
-        ends = np.cumsum(found)
-        for part in np.flatnonzero(found):
-            self._held[part].append(sorted_rows.pick(slice(int(ends[part] - found[part]), int(ends[part]))))
+        self._held.append((sorted_rows, [0, *np.cumsum(found).tolist()]))
         self._rows += found
         self._bytes += sum(array.nbytes for array in sorted_rows.arrays)
         if self._bytes > self._most_bytes:
@@ -116,20 +115,23 @@ class UnitParts:
 
         What is too much for one part is gathered first: in a join one unit can have the square of its rows.
         """
-        for part, held in enumerate(self._held):
+        for part in range(PARTS):
             with self._find_path(part).open("ab") as file:
-                for rows in _cut_blocks(held):
+                for rows in _cut_blocks(self._list_held(part)):
                     block = rows if self._rows[part] <= MOST_PAIRS else gather([rows], self._groups)
                     types = tuple(array.dtype for array in block.arrays)
                     self._stored[part].append(_StoredBlock(types, len(block), len(block.sums)))
                     for array in block.arrays:
                         file.write(np.ascontiguousarray(array).data)
-            held.clear()
+        self._held.clear()
         self._bytes = 0
 
+    def _list_held(self, part: int) -> list[UnitRows]:
+        places = ((rows, starts[part], starts[part + 1]) for rows, starts in self._held)
+        return [rows.pick(slice(start, end)) for rows, start, end in places if start < end]
+
     def _read_blocks(self, part: int) -> Iterator[UnitRows]:
-        """The rows of a part, which are forgotten behind the reader."""
-        held, self._held[part] = self._held[part], []
+        """The rows of a part, whose file is removed behind the reader."""
         if self._stored[part]:
             with self._find_path(part).open("rb") as file:
                 for block in self._stored[part]:
@@ -137,7 +139,7 @@ class UnitParts:
                     counted = more[block.sums] if len(more) > block.sums else None
                     yield UnitRows(units, groups, tuple(more[: block.sums]), counted)
             self._find_path(part).unlink()
-        yield from _cut_blocks(held)
+        yield from _cut_blocks(self._list_held(part))
 
     def _find_path(self, part: int) -> Path:
         return self._folder / f"level-{self._level}-part-{part}"

@@ -25,6 +25,8 @@ _DIGIT, HALF = 16, 31
 # Cells for each row up to which counting in all of them is quicker, and bytes of numbers whose sums doubles hold.
 DENSE, _EXACT_BYTES = 4, 4
 _LOW = (1 << HALF) - 1
+# An odd number, so that products tell units apart, and not the one that parts them (``unit_parts``).
+_SLOT_FACTOR = np.uint64(0xD6E8FEB86659FD93)
 
 Whole: TypeAlias = npt.NDArray[np.integer]
 
@@ -155,8 +157,29 @@ def number_units(units: Integers) -> tuple[Integers, Integers]:
         first = np.concatenate(([True], units[1:] != units[:-1]))
         in_order: Integers = np.cumsum(first) - 1
         return units[first], in_order
-    found, numbers = _encode(units)
-    return found, numbers.astype(np.int64)
+    return _number_by_slots(units)
+
+
+def _number_by_slots(units: Integers) -> tuple[Integers, Integers]:
+    """The same of units in any order, in a third of the time of a hash table that is asked row by row.
+
+    Each slot of a table is one unit's, whose rows have its number. Rows of other units that hash to it are left over,
+    and Arrow numbers them: few, or all of them, if somebody has chosen the units so.
+    """
+    bits = max(1, (len(units) - 1).bit_length())
+    slots = ((units.view(np.uint64) * _SLOT_FACTOR) >> np.uint64(64 - bits)).view(np.int64)
+    owners, taken = np.empty(1 << bits, np.int64), np.zeros(1 << bits, bool)
+    owners[slots], taken[slots] = units, True
+    used = np.flatnonzero(taken)
+    place = np.empty(1 << bits, np.int64)
+    place[used] = np.arange(len(used))
+    found, numbers = owners[used], place.take(slots)
+    left = np.flatnonzero(owners.take(slots) != units)
+    if len(left):
+        others, theirs = _encode(units[left])
+        numbers[left] = theirs.astype(np.int64) + len(used)
+        found = np.concatenate((found, others))
+    return found, numbers
 
 
 def _encode(values: Integers) -> tuple[Integers, Whole]:
