@@ -19,7 +19,7 @@ from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.engines.duckdb import prepared, unit_parts, unit_pieces, unit_tally, weighed_pairs
 from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.engines.duckdb.session import Settings
-from discreet.engines.duckdb.weighed_pairs import UnitRows
+from discreet.engines.duckdb.weighed_pairs import UnitRows, join
 from discreet.engines.engine import Groups
 from discreet.engines.memory.engine import MemoryEngine
 from discreet.plan.expressions import Column
@@ -310,21 +310,46 @@ def list_rows(pieces: Iterable[UnitRows]) -> list[tuple[int, ...]]:
     return sorted(row for piece in pieces for row in zip(*(array.tolist() for array in piece.arrays)))
 
 
+@pytest.mark.parametrize("falls", [0, 3])
 @pytest.mark.parametrize("seed", range(20))
-def test_pieces_of_a_range_have_whole_units(seed: int) -> None:
-    """Blocks of rows by unit in any order, units that go on in other blocks, one of them for several."""
+def test_pieces_of_a_range_have_whole_units(seed: int, falls: int) -> None:
+    """Blocks of rows by unit in any order, units that go on in other blocks, one of them for several.
+
+    A block may go on elsewhere in its middle, as where a thread of DuckDB does.
+    """
     rng = np.random.default_rng(seed)
     units = np.sort(rng.choice(rng.integers(-(2**63), 2**63, 12), 200, p=rng.dirichlet(np.full(12, 0.3))))
     rows = UnitRows(units, rng.integers(0, 5, 200), (np.arange(200),))
     ends = [0, *sorted(rng.integers(0, 201, 9).tolist()), 200]
-    blocks = [rows.pick(slice(start, end)) for start, end in pairwise(ends)]
-    rng.shuffle(blocks)
+    runs = [rows.pick(slice(start, end)) for start, end in pairwise(ends)]
+    rng.shuffle(runs)
+    blocks = [join(runs[at : at + falls + 1]) for at in range(0, len(runs), falls + 1)]
     pieces = list(unit_pieces.cut_between_units(blocks))
     found = [set(piece.units.tolist()) for piece in pieces]
     assert list_rows(pieces) == list_rows([rows]) and sum(map(len, found)) == len(set().union(*found))
-    assert len(pieces) == len({int(block.units[0]) for block in blocks if len(block)})
-    mixed = rows.pick(rng.permutation(200))
-    assert [len(piece) for piece in unit_pieces.cut_between_units([mixed, rows])] == [400]  # in one piece, to be safe
+    assert len(pieces) <= len({int(run.units[0]) for run in runs if len(run)})
+    assert falls or len(pieces) == len({int(block.units[0]) for block in blocks if len(block)})
+
+
+@pytest.mark.parametrize("mixed", [1, 2])
+def test_rows_without_an_order_are_one_piece(mixed: int) -> None:
+    """Many falls in one block, which the order of the others cannot make up for, or in all of them."""
+    rng = np.random.default_rng(mixed)
+    units = np.sort(rng.integers(0, 50, 200))
+    rows = UnitRows(units, rng.integers(0, 5, 200), (np.arange(200),))
+    blocks = [rows.pick(rng.permutation(200)) for _ in range(mixed)] + [rows]
+    assert [len(piece) for piece in unit_pieces.cut_between_units(blocks)] == [200 * (mixed + 1)]
+
+
+def test_many_falls_in_one_of_many_blocks() -> None:
+    """As many as are followed, all of them in one block: each is, to the last."""
+    rng = np.random.default_rng(4)
+    units = np.sort(rng.integers(0, 50, 400))
+    rows = UnitRows(units, rng.integers(0, 5, 400), (np.arange(400),))
+    mixed = rows.pick(rng.permutation(400)[:30])
+    pieces = list(unit_pieces.cut_between_units([mixed, *(rows.pick(slice(at, at + 50)) for at in range(0, 400, 50))]))
+    found = [set(piece.units.tolist()) for piece in pieces]
+    assert len(pieces) > 8 and sum(map(len, found)) == len(set().union(*found))
 
 
 def test_a_range_and_one_person_in_every_group_are_weighed_at_once() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,6 +29,8 @@ T = TypeVar("T")
 
 # Rows that are weighed at once, so that what is looked up stays in a processor's cache.
 SLICE_ROWS = 1 << 16
+# How often units may fall, for each block. Where they fall more often, there is no order to make use of.
+MOST_FALLS = 4
 _KEPT_BYTES = (1 << 25) - (1 << 16)
 
 
@@ -101,14 +104,20 @@ def _to_rows(batch: Any) -> UnitRows:
 def cut_between_units(blocks: Sequence[UnitRows]) -> Iterator[UnitRows]:
     """The same rows in pieces, each with all rows of its units; of about the size of a block, where units are in order.
 
-    DuckDB keeps the order within a block. Blocks may come in any order, and a unit may go on in another block.
+    DuckDB reads in order, but a thread may go on elsewhere in the middle of a block. Blocks may come in any order, and
+    a unit may go on in another block.
     """
-    blocks = [block for block in blocks if len(block)]
-    if not all(bool(np.all(block.units[1:] >= block.units[:-1])) for block in blocks):
+    falls = [np.flatnonzero(block.units[1:] < block.units[:-1]) + 1 for block in blocks]
+    if sum(map(len, falls)) > MOST_FALLS * len(blocks):
         yield join(blocks)
         return
-    edges = np.unique([block.units[0] for block in blocks])
-    places = [[*np.searchsorted(block.units, edges).tolist(), len(block)] for block in blocks]
+    runs = [run for block, at in zip(blocks, falls) for run in _cut_at(block, at.tolist())]
+    edges = np.unique([run.units[0] for run in runs])
+    places = [[*np.searchsorted(run.units, edges).tolist(), len(run)] for run in runs]
     for piece in range(len(edges)):
-        parts = [block.pick(slice(at[piece], at[piece + 1])) for block, at in zip(blocks, places)]
+        parts = [run.pick(slice(at[piece], at[piece + 1])) for run, at in zip(runs, places)]
         yield join([part for part in parts if len(part)])
+
+
+def _cut_at(block: UnitRows, places: list[int]) -> Iterator[UnitRows]:
+    return (block.pick(slice(start, end)) for start, end in pairwise([0, *places, len(block)]) if start < end)
