@@ -25,7 +25,7 @@ PSQL = shutil.which("psql")
 JAVA = shutil.which("javac") and shutil.which("java")
 JAR = Path("/usr/share/java/postgresql.jar")
 # A Python that has duckdb and duckdb-extension-postgres-scanner, which needs a DuckDB of its own version.
-DUCKDB = os.environ.get("DISCREET_DUCKDB_POSTGRES")
+DUCKDB = shutil.which(os.environ.get("DISCREET_DUCKDB_POSTGRES", ""))
 
 
 @pytest.fixture
