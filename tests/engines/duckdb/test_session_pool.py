@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -111,6 +113,28 @@ def test_a_database_file_is_let_go(settings: Settings, tmp_path: Path) -> None:
         assert session.run(f"SELECT a FROM {source.write_from()}") == [(1,)]
     with duckdb.connect(str(path)) as own:
         own.execute("INSERT INTO t VALUES (2)")
+
+
+def open_and_close_beside_another(folder: str) -> None:
+    """Two tables of a file, in many connections one after the other, while another one has the file."""
+    path = Path(folder) / "t.duckdb"
+    with duckdb.connect(str(path)) as own:
+        own.execute("CREATE TABLE t AS SELECT 1 AS a; CREATE TABLE s AS SELECT 2 AS a")
+    settings = Settings(threads=1, memory_limit="200MB", temp_directory=Path(folder) / "spill")
+    sources = [Database(str(path), table) for table in ("t", "s")]
+    query = " UNION ALL ".join(f"SELECT a FROM {source.write_from()}" for source in sources)
+    with Session(settings, sources) as other:
+        for _ in range(100):
+            with Session(settings, sources) as session:
+                assert sorted(session.run(query)) == [(1,), (2,)]
+        assert sorted(other.run(query)) == [(1,), (2,)]
+
+
+def test_a_file_can_be_opened_after_others_closed_it(tmp_path: Path) -> None:
+    """In a process of its own: with ATTACH IF NOT EXISTS DuckDB waits forever after some ten connections."""
+    program = "import sys; from tests.engines.duckdb.test_session_pool import open_and_close_beside_another as work; "
+    call = [sys.executable, "-c", program + "work(sys.argv[1])", str(tmp_path)]
+    subprocess.run(call, check=True, timeout=120)  # noqa: S603
 
 
 def test_few_connections_wait(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

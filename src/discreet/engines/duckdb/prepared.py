@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from discreet.engines.duckdb.dialect import DIALECT, TYPES, quote_text
 from discreet.engines.duckdb.session import Session, Settings
-from discreet.engines.duckdb.sources import Source
+from discreet.engines.duckdb.sources import Source, attach_file
 from discreet.engines.sql.dialect import quote_name
 from discreet.engines.sql.statement import RowSource
 from discreet.late_dataclass import dataclass
@@ -99,7 +99,7 @@ class PreparedTable:
         return self.of_version
 
     def attach(self, connection: DuckDBPyConnection) -> None:
-        connection.execute(f"ATTACH IF NOT EXISTS {quote_text(self.path)} AS {quote_name(self.stem)} (READ_ONLY)")
+        attach_file(connection, self.path, self.stem)
 
     def write_from(self) -> str:
         return f"{quote_name(self.stem)}.prepared"

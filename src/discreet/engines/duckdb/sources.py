@@ -105,7 +105,7 @@ class Database:
         return "file " + hashlib.sha256(self.path.encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
     def attach(self, connection: DuckDBPyConnection) -> None:
-        connection.execute(f"ATTACH IF NOT EXISTS {quote_text(self.path)} AS {quote_name(self._alias)} (READ_ONLY)")
+        attach_file(connection, self.path, self._alias)
 
     def write_from(self) -> str:
         name = ".".join(quote_name(part) for part in self.table.split("."))
@@ -128,6 +128,18 @@ class Frame:
 
     def write_from(self) -> str:
         return quote_name(self.version())
+
+
+def attach_file(connection: DuckDBPyConnection, path: str, name: str) -> None:
+    """Attach a DuckDB file to be read, unless the connection has it by this name.
+
+    DuckDB's own IF NOT EXISTS can wait forever. It keeps the addresses of the instances that have a file, also of one
+    that was closed meanwhile; a new one at the same address is taken for it, and waits until it has the file itself.
+    """
+    query = "SELECT count(*) FROM duckdb_databases() WHERE database_name = ?"
+    ((known,),) = connection.execute(query, [name]).fetchall()
+    if not known:
+        connection.execute(f"ATTACH {quote_text(path)} AS {quote_name(name)} (READ_ONLY)")
 
 
 def open_sources(sources: Mapping[str, Any], catalog: Catalog) -> dict[str, Source | Csv]:
